@@ -1,6 +1,7 @@
 #include "sparsight/nn/copied_tensors.h"
 
 #include "sparsight/nn/linear.h"
+#include "sparsight/ops/tensor_versions.h"
 
 namespace sparsight {
 
@@ -15,18 +16,12 @@ cpu::PackedLinear packed_linear(const at::Tensor& weight, const at::Tensor& bias
 }
 
 CopiedTensors::CopiedTensors(std::vector<at::Tensor> tensors)
-    : tensors_(std::move(tensors)), copied_version_(version()) {}
-
-bool CopiedTensors::serve(const at::Tensor& x, WeightType type, EngineUse use) const {
-  return !at::GradMode::is_enabled() && suits_kernels(x) && version() == copied_version_ &&
-         (type != WeightType::fp32 || engine_of(use) == Engine::kernels);
-}
+    : tensors_(std::move(tensors)), copied_version_(total_version(tensors_)) {}
 
 // torch updates running averages without counting a new version of them, but the number of batches is counted.
-int64_t CopiedTensors::version() const {
-  int64_t sum = 0;
-  for (const at::Tensor& tensor : tensors_) sum += tensor._version();
-  return sum;
+bool CopiedTensors::serve(const at::Tensor& x, WeightType type, EngineUse use) const {
+  return !at::GradMode::is_enabled() && suits_kernels(x) && total_version(tensors_) == copied_version_ &&
+         (type != WeightType::fp32 || engine_of(use) == Engine::kernels);
 }
 
 }  // namespace sparsight

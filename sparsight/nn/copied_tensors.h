@@ -39,7 +39,6 @@ class CopiedTensors {
   bool serve(const at::Tensor& x, WeightType type, EngineUse use) const;
 
  private:
-  int64_t version() const;
   std::vector<at::Tensor> tensors_;
   int64_t copied_version_ = 0;
 };

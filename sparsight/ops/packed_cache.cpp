@@ -4,24 +4,20 @@
 #include <cstddef>
 #include <utility>
 
+#include "sparsight/ops/tensor_versions.h"
+
 namespace sparsight {
 namespace {
 
 thread_local PackedCache* current_cache = nullptr;
 
-int64_t version_of(const std::vector<at::Tensor>& tensors) {
-  int64_t sum = 0;
-  for (const at::Tensor& tensor : tensors) sum += tensor._version();
-  return sum;
-}
-
 }  // namespace
 
 PackedCache::PackedCache(std::vector<at::Tensor> weights)
-    : weights_(std::move(weights)), version_(version_of(weights_)) {}
+    : weights_(std::move(weights)), version_(total_version(weights_)) {}
 
 void PackedCache::refresh() {
-  const int64_t version = version_of(weights_);
+  const int64_t version = total_version(weights_);
   if (version == version_) return;
   const std::scoped_lock lock(mutex_);
   copies_.clear();

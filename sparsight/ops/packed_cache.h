@@ -11,6 +11,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "sparsight/ops/kernel_types.h"
+
 namespace sparsight {
 
 // Which packed copy of which numbers.
@@ -18,7 +20,7 @@ struct PackedKey {
   const void* data = nullptr;
   int64_t rows = 0, columns = 0;
   bool transposed = false;
-  int type = 0;
+  WeightType type = WeightType::fp32;
   auto operator<=>(const PackedKey&) const = default;
 };
 

@@ -11,7 +11,7 @@
 namespace sparsight::packed_cache_test {
 namespace {
 
-PackedKey key_of(const at::Tensor& weight, int type = 0) {
+PackedKey key_of(const at::Tensor& weight, WeightType type = WeightType::fp32) {
   return {weight.const_data_ptr(), weight.size(0), weight.size(1), false, type};
 }
 
@@ -23,7 +23,7 @@ TEST(PackedCache, KeepsCopiesOfItsWeightsUntilOneIsWrittenTo) {
   EXPECT_EQ(copy(key_of(a)), 1);
   EXPECT_EQ(copy(key_of(b)), 2);
   EXPECT_EQ(copy(key_of(a)), 1);
-  EXPECT_EQ(copy(key_of(a, 1)), 3);
+  EXPECT_EQ(copy(key_of(a, WeightType::bf16)), 3);
   EXPECT_EQ(copy(key_of(a.narrow(0, 2, 2))), 4);
   EXPECT_EQ(copy(key_of(a.narrow(0, 2, 2))), 4);
   cache.refresh();

@@ -36,7 +36,7 @@ PackedOperand::PackedOperand(const WeightView& matrices, const int64_t* offset, 
   const int64_t columns = (matrices.columns + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
   bytes_ = depth_ * columns * bytes_of(type_);
   PackedCache* const cache = experts == 1 ? PackedCache::current() : nullptr;
-  const PackedKey key{matrices.data, matrices.rows, matrices.columns, matrices.transposed, static_cast<int>(type_)};
+  const PackedKey key{matrices.data, matrices.rows, matrices.columns, matrices.transposed, type_};
   panels_ = cache ? cache->get(key, [&] { return pack(matrices, packed); }) : pack(matrices, packed);
 }
 
