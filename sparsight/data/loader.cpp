@@ -125,8 +125,15 @@ Loader::Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform bat
 
 Loader::~Loader() = default;
 
+namespace {
+
+// Of an epoch, where sampling can repeat images.
+int64_t fewest_samples(const LoaderOptions& options) { return options.drop_last ? options.batch : 0; }
+
+}  // namespace
+
 int64_t LoaderOptions::batches_per_epoch(const DataSet& data) const {
-  const int64_t samples = epoch_samples(sampling, data, drop_last ? batch : 0);
+  const int64_t samples = epoch_samples(sampling, data, fewest_samples(*this));
   return drop_last ? samples / batch : (samples + batch - 1) / batch;
 }
 
@@ -141,8 +148,7 @@ void Loader::start(int64_t epoch, int64_t first_batch) {
   workers_.reset();
   epoch_ = epoch;
   next_batch_ = first_batch;
-  order_ = epoch_order(options_.sampling, *data_, options_.class_weights, seed_, epoch,
-                       options_.drop_last ? options_.batch : 0);
+  order_ = epoch_order(options_.sampling, *data_, options_.class_weights, seed_, epoch, fewest_samples(options_));
   if (options_.workers > 0) workers_ = std::make_unique<Workers>(*this, first_batch);
 }
 

@@ -25,12 +25,12 @@ void PackedCache::refresh() {
 }
 
 at::Tensor PackedCache::get(const PackedKey& key, const std::function<at::Tensor()>& pack) {
-  if (!has(key.data)) return pack();
   {
     const std::scoped_lock lock(mutex_);
     if (const auto found = copies_.find(key); found != copies_.end()) return found->second;
   }
   const at::Tensor packed = pack();  // not under the lock: other threads pack other weights meanwhile
+  if (!has(key.data)) return packed;
   const std::scoped_lock lock(mutex_);
   return copies_.emplace(key, packed).first->second;
 }
