@@ -12,7 +12,9 @@ light_sources(
   analysis/patch_routing_report.cpp
   analysis/patch_tint.cpp
   analysis/routing_accumulator.cpp
-  analysis/routing_change.cpp)
+  analysis/routing_change.cpp
+  analysis/superclasses/map_file.cpp
+  analysis/superclasses/random_map.cpp)
 torch_sources(
   analysis/explain.cpp
   analysis/layer_probe.cpp

@@ -7,7 +7,9 @@ light_tests(
   analysis/keypoint_patches_test.cpp
   analysis/patch_routing_report_test.cpp
   analysis/patch_tint_test.cpp
-  analysis/routing_accumulator_test.cpp)
+  analysis/routing_accumulator_test.cpp
+  analysis/superclasses/map_file_test.cpp
+  analysis/superclasses/random_map_test.cpp)
 torch_tests(
   analysis/attacked_routing_test.cpp
   analysis/expert_usage_test.cpp
