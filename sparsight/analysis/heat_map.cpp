@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/analysis/canvas.h"
+#include "sparsight/analysis/colour_scale.h"
 #include "sparsight/core/error.h"
 
 namespace sparsight {
@@ -12,19 +13,6 @@ namespace sparsight {
 namespace {
 
 constexpr int64_t kCell = 22, kMapMargin = 12, kLongestName = 20;
-
-// Seven colours of viridis (van der Walt and Smith, 2015), interpolated.
-Rgb viridis(double share) {
-  static constexpr Rgb kStops[] = {{68, 1, 84},    {68, 57, 131},  {49, 104, 142}, {33, 145, 140},
-                                   {53, 183, 121}, {144, 215, 67}, {253, 231, 37}};
-  const double at = std::clamp(share, 0.0, 1.0) * (std::size(kStops) - 1);
-  const size_t below = std::min<size_t>(static_cast<size_t>(at), std::size(kStops) - 2);
-  Rgb colour;
-  for (int c = 0; c < 3; ++c)
-    colour[c] = static_cast<uint8_t>(
-        std::lround(kStops[below][c] + (at - static_cast<double>(below)) * (kStops[below + 1][c] - kStops[below][c])));
-  return colour;
-}
 
 // Each row divided by its sum; a row without counts stays empty.
 std::vector<std::vector<double>> shares_of(const Json& counts) {

@@ -8,7 +8,10 @@ light_tests(
   analysis/patch_routing_report_test.cpp
   analysis/patch_tint_test.cpp
   analysis/routing_accumulator_test.cpp
+  analysis/superclasses/cluster_classes_test.cpp
+  analysis/superclasses/confusion_counts_test.cpp
   analysis/superclasses/map_file_test.cpp
+  analysis/superclasses/partition_test.cpp
   analysis/superclasses/random_map_test.cpp)
 torch_tests(
   analysis/attacked_routing_test.cpp

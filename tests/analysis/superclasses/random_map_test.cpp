@@ -19,7 +19,7 @@ Map sizes_of(const Map& map, int64_t groups) {
 }
 
 TEST(RandomSuperclasses, M28_SizesDifferByAtMostOne) {
-  for (const auto [classes, groups] : {std::pair<int64_t, int64_t>{100, 10}, {100, 7}, {5, 5}, {1000, 1}, {11, 4}}) {
+  for (const auto& [classes, groups] : {std::pair<int64_t, int64_t>{100, 10}, {100, 7}, {5, 5}, {1000, 1}, {11, 4}}) {
     const Map sizes = sizes_of(random_superclass_map(classes, groups, 3), groups);
     EXPECT_LE(std::ranges::max(sizes) - std::ranges::min(sizes), 1) << classes << " / " << groups;
     EXPECT_GE(std::ranges::min(sizes), 1);
