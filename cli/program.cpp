@@ -33,6 +33,7 @@ void add_program(CLI::App& app) {
   add_explain(app);
   add_report(app);
   add_reproduce(app);
+  add_superclass(app);
   add_dg(app);
   add_moe(app);
   add_data(app);

@@ -11,6 +11,7 @@
 #include "cli/cmd_predict.h"
 #include "cli/cmd_report.h"
 #include "cli/cmd_reproduce.h"
+#include "cli/cmd_superclass.h"
 #include "cli/cmd_train.h"
 #include "cli/front/start_full_program.h"
 
@@ -42,6 +43,9 @@ void run_moe(const MoeArguments&) { start_full_program(); }
 void run_predict(const PredictArguments&) { start_full_program(); }
 void run_report(const ReportArguments&) { start_full_program(); }
 void run_reproduce(const ReproduceArguments&) { start_full_program(); }
+void run_superclass(const SuperclassArguments&) { start_full_program(); }
+void run_superclass_compare(const SuperclassCompareArguments&) { start_full_program(); }
+void run_superclass_train(const SuperclassTrainArguments&) { start_full_program(); }
 void run_train(const TrainArguments&) { start_full_program(); }
 
 }  // namespace sparsight::cli

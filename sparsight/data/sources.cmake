@@ -49,6 +49,7 @@ light_sources(
   data/locate.cpp
   data/places.cpp
   data/remote_sets.cpp
+  data/shared_images.cpp
   data/summary.cpp
   data/untar.cpp
   data/verify.cpp
@@ -72,6 +73,7 @@ light_sources(
   data/readers/jpeg.cpp
   data/readers/manifest.cpp
   data/readers/npy.cpp
+  data/readers/npy_write.cpp
   data/readers/png.cpp
   data/readers/png_write.cpp
   data/sets/array_set.cpp

@@ -12,6 +12,7 @@ light_sources(
   report/charts.cpp
   report/class_information_text.cpp
   report/comparison_text.cpp
+  report/confusion_graph.cpp
   report/cost_table.cpp
   report/expert_map_chart.cpp
   report/expert_map_sections.cpp
@@ -29,6 +30,8 @@ light_sources(
   report/report_page.cpp
   report/run_comparison.cpp
   report/run_summary.cpp
+  report/superclass_folder.cpp
+  report/superclass_report.cpp
   report/table.cpp
   report/text_table.cpp)
 torch_sources(

@@ -14,5 +14,6 @@ torch_sources(
   runs/attack_piece.cpp
   runs/attacked_images.cpp
   runs/attacked_run.cpp
+  runs/held_out_confusion.cpp
   runs/run_attack.cpp
   runs/write_piece.cpp)

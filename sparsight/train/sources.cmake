@@ -16,6 +16,9 @@ torch_sources(
   train/loss_step.cpp
   train/register_algorithms.cpp
   train/run_config.cpp
+  train/superclasses/find.cpp
+  train/superclasses/out_of_fold.cpp
+  train/superclasses/pipeline.cpp
   train/train_run.cpp
   train/trainer.cpp
   train/training_setup.cpp

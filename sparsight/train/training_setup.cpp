@@ -94,6 +94,13 @@ void check_task_loss(const TrainingSetup& setup) {
 }  // namespace
 
 TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
+  const RunOptions run = read_section<RunOptions>(resolved, "run");
+  apply_threads(run);
+  return make_training_setup(
+      resolved, fresh, make_component(data_sets(), resolved, "data", DataContext{static_cast<uint64_t>(run.seed)}));
+}
+
+TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSplits& splits) {
   TrainingSetup setup;
   setup.config = resolved;
   setup.run = read_section<RunOptions>(resolved, "run");
@@ -101,7 +108,6 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
   apply_threads(setup.run);
   const uint64_t seed = static_cast<uint64_t>(setup.run.seed);
 
-  const DataSplits splits = make_component(data_sets(), resolved, "data", DataContext{seed});
   const TransformOptions transforms = read_section<TransformOptions>(resolved, "transforms");
   const LoaderOptions loader = read_section<LoaderOptions>(resolved, "loader");
   const TransformPipeline train_transforms(transforms.train, "transforms.train");

@@ -34,5 +34,7 @@ struct TrainingSetup {
 // `fresh`: the weights are initialised (and train.init_from is read); a resumed run replaces them anyway. Sets the
 // number of compute threads as a side effect. Raises UsageError for incompatible settings.
 TrainingSetup make_training_setup(const Json& resolved, bool fresh);
+// The same with these images instead of those that [data] chooses.
+TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSplits& splits);
 
 }  // namespace sparsight

@@ -12,6 +12,7 @@ light_tests(
   analysis/superclasses/confusion_counts_test.cpp
   analysis/superclasses/map_file_test.cpp
   analysis/superclasses/partition_test.cpp
+  analysis/superclasses/published_division_test.cpp
   analysis/superclasses/random_map_test.cpp)
 torch_tests(
   analysis/attacked_routing_test.cpp

@@ -29,12 +29,14 @@ light_tests(
   data/readers/image_test.cpp
   data/readers/manifest_test.cpp
   data/readers/npy_test.cpp
+  data/readers/npy_write_test.cpp
   data/sets/array_sets_test.cpp
   data/sets/celeba_test.cpp
   data/sets/composed_sets_test.cpp
   data/sets/composite_test.cpp
   data/sets/file_sets_test.cpp
-  data/sets/multi_label_test.cpp)
+  data/sets/multi_label_test.cpp
+  data/shared_images_test.cpp)
 
 light_tests(
   data/domainbed/cub_dg_test.cpp

@@ -25,6 +25,7 @@ light_tests(
   e2e/routing_seams_test.cpp
   e2e/run_folder_test.cpp
   e2e/separate_training_test.cpp
+  e2e/superclass_test.cpp
   e2e/train_test.cpp
   e2e/two_layer_config_test.cpp
   e2e/unreadable_images_test.cpp

@@ -7,4 +7,5 @@ torch_tests(
   train/algorithm_test.cpp
   train/algorithm_context_test.cpp
   train/initial_weights_test.cpp
-  train/memory_growth_test.cpp)
+  train/memory_growth_test.cpp
+  train/superclasses/out_of_fold_test.cpp)

@@ -1,0 +1,42 @@
+#include "sparsight/train/superclasses/find.h"
+
+#include "sparsight/analysis/superclasses/map_file.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/train/superclasses/out_of_fold.h"
+
+namespace sparsight {
+
+ConfusionKind confusion_kind(const std::string& name) {
+  return static_cast<ConfusionKind>(position_of(name, {"hard", "soft", "top5"}, "confusion"));
+}
+
+std::vector<int64_t> given_groups(const std::string& groups, const std::vector<int64_t>& given, int64_t classes) {
+  if (groups.empty()) return {};
+  if (groups == "data" && given.empty())
+    fail_usage("--groups data: the dataset has no super-classes of its own; name a map file, or leave out --groups");
+  std::vector<int64_t> group_of = groups == "data" ? given : read_superclass_map(groups);
+  if (std::ssize(group_of) != classes)
+    fail_usage(printable(groups), " has ", group_of.size(), " lines, but there are ", classes,
+               " classes; a map has one line for each");
+  return group_of;
+}
+
+FoundSuperclasses superclasses_of_run(const std::string& run, const std::string& checkpoint, SuperclassSearch search,
+                                      const std::vector<std::string>& overrides) {
+  CountedConfusion counted;
+  if (search.confusion == "oof") {
+    if (!overrides.empty())
+      fail_usage("--set ", overrides.front(),
+                 ": the models of --confusion oof are trained with the run's own "
+                 "configuration; leave it out");
+    counted = out_of_fold_confusion(run, search.folds);
+  } else {
+    counted = held_out_confusion({run, checkpoint, search.split, confusion_kind(search.confusion), overrides});
+  }
+  search.clusters.group_of = given_groups(search.groups, counted.given, counted.counts.size(0));
+  return find_superclasses(counted.counts, search.clusters, counted.classes, counted.source);
+}
+
+}  // namespace sparsight
