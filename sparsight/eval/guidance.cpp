@@ -5,17 +5,13 @@
 #include <torch/types.h>
 
 #include "sparsight/core/config.h"
-#include "sparsight/core/log.h"
-#include "sparsight/core/nearest_name.h"
 #include "sparsight/moe/moe_spec.h"
 #include "sparsight/moe/register_moe.h"
+#include "sparsight/moe/setting_schedule.h"
 #include "sparsight/moe/validate_router.h"
 
 namespace sparsight {
 namespace {
-
-// Why routers are guided: not at all, because their paper does it, or because the configuration asks for it.
-enum class GuidanceMode { none, of_paper, of_user };
 
 // Whether a loss that needs a target has a weight above 0.
 bool has_guided_loss(const LossOptions& options) {
@@ -24,26 +20,39 @@ bool has_guided_loss(const LossOptions& options) {
   return false;
 }
 
-GuidanceMode guidance_mode(const MoeSpec& spec) {
+// Whether [[moe.schedule]] gives such a loss a weight at some time of the training.
+bool schedules_guided_loss(const Json& resolved) {
+  for (const SettingSchedule& schedule : read_setting_schedules(resolved))
+    for (const RoutingLoss& loss : routing_losses())
+      if (loss.needs_target && schedule.setting == "losses." + loss.name && (schedule.from > 0 || schedule.to > 0))
+        return true;
+  return false;
+}
+
+bool guides(const MoeSpec& spec) {
   const auto router = spec.make_router({1, spec.options.experts});
-  if (router->needs_target() || has_guided_loss(spec.losses)) return GuidanceMode::of_user;
-  return has_guided_loss(with_router_weights(spec.losses, *router, "")) ? GuidanceMode::of_paper : GuidanceMode::none;
+  return router->needs_target() || has_guided_loss(with_router_weights(spec.losses, *router, ""));
 }
 
-// For the blocks of [moe] and for those of [[moe.layer]].
-std::vector<const MoeSpec*> specs_in_use(const MoeSpec& spec) {
-  std::vector<const MoeSpec*> specs;
-  if (!spec.options.blocks.empty()) specs.push_back(&spec);
-  for (const MoeSpec::Override& some : spec.overrides) specs.push_back(some.spec.get());
-  return specs;
+// The specs with guided routers, of the blocks of [moe] and of those of [[moe.layer]].
+std::vector<const MoeSpec*> guided_specs(const MoeSpec& spec, const Json& resolved) {
+  std::vector<const MoeSpec*> used, guided;
+  if (!spec.options.blocks.empty()) used.push_back(&spec);
+  for (const MoeSpec::Override& some : spec.overrides) used.push_back(some.spec.get());
+  const bool scheduled = schedules_guided_loss(resolved);
+  for (const MoeSpec* some : used)
+    if (scheduled || guides(*some)) guided.push_back(some);
+  return guided;
 }
 
-// "losses.superclass or losses.separation"
-std::string guided_losses() {
-  std::vector<std::string> names;
-  for (const RoutingLoss& loss : routing_losses())
-    if (loss.needs_target) names.push_back("losses." + loss.name);
-  return join(names, " or ");
+[[noreturn]] void fail_number_of_experts(const DataInfo& data, int64_t experts) {
+  const auto groups = std::ssize(data.super_classes);
+  fail_usage("each expert of a guided router is for one super-class, and ", data.name, " has ",
+             groups == 0 ? std::string("none") : cat(groups), " for the ", experts, " experts of [moe]; ",
+             groups == 0 ? std::string() : cat("set moe.experts = ", groups, ", or "), "divide the classes into ",
+             experts,
+             " groups (`sparsight superclass` writes a map for superclasses.file), or set losses.superclass = ",
+             "0 for an unguided router");
 }
 
 }  // namespace
@@ -61,30 +70,30 @@ at::Tensor super_class_targets(const Batch& batch, const at::Tensor& membership)
   return membership.index_select(0, batch.labels);
 }
 
-at::Tensor guidance(const Json& resolved, const DataInfo& data) {
-  const at::Tensor membership = super_class_membership(data);
+bool is_guided(const Json& resolved) { return !guided_specs(read_moe_spec(resolved), resolved).empty(); }
+
+int64_t guided_experts(const Json& resolved) {
   const MoeSpec spec = read_moe_spec(resolved);
-  GuidanceMode wanted = GuidanceMode::none;
-  int64_t experts = spec.options.experts;
-  bool fits = membership.defined() && membership.size(1) == experts;
-  for (const MoeSpec* used : specs_in_use(spec)) {
-    const GuidanceMode mode = guidance_mode(*used);
-    if (mode == GuidanceMode::none) continue;
-    const bool same = membership.defined() && membership.size(1) == used->options.experts;
-    fits = same && (fits || wanted == GuidanceMode::none);
-    wanted = std::max(wanted, mode);
-    if (!same) experts = used->options.experts;
-  }
-  if (fits) {
-    need_single_labels(data, "guidance by super-classes");
-    return membership;
-  }
-  const std::string why =
-      cat("dataset ", data.name, " has ", data.super_classes.size(), " super-classes and [moe] experts is ", experts,
-          "; equal numbers, one expert for each super-class, let ", guided_losses(), " train it");
-  if (wanted == GuidanceMode::of_user) fail_usage("the router cannot be guided: ", why);
-  if (wanted == GuidanceMode::of_paper) log_warning("the router is not guided by super-classes: ", why);
-  return {};
+  const std::vector<const MoeSpec*> guided = guided_specs(spec, resolved);
+  return guided.empty() ? spec.options.experts : guided.front()->options.experts;
+}
+
+at::Tensor guidance(const Json& resolved, const DataInfo& data) {
+  const MoeSpec spec = read_moe_spec(resolved);
+  const std::vector<const MoeSpec*> guided = guided_specs(spec, resolved);
+  if (guided.empty()) return {};
+  need_single_labels(data, "guidance by super-classes");
+  for (const MoeSpec* some : guided)
+    if (std::ssize(data.super_classes) != some->options.experts) fail_number_of_experts(data, some->options.experts);
+  return super_class_membership(data);
+}
+
+std::vector<int64_t> guiding_super_classes(const Json& resolved, const DataInfo& data) {
+  if (data.multi_label || data.super_class_of.empty()) return {};
+  const MoeSpec spec = read_moe_spec(resolved);
+  const std::vector<const MoeSpec*> guided = guided_specs(spec, resolved);
+  const auto fits = [&](const MoeSpec* some) { return std::ssize(data.super_classes) == some->options.experts; };
+  return guided.empty() || !std::ranges::all_of(guided, fits) ? std::vector<int64_t>() : data.super_class_of;
 }
 
 }  // namespace sparsight

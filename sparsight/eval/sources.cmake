@@ -8,4 +8,5 @@ light_sources(
   eval/task_loss.cpp)
 torch_sources(
   eval/evaluate.cpp
-  eval/guidance.cpp)
+  eval/guidance.cpp
+  eval/superclass_division.cpp)

@@ -41,7 +41,7 @@ bool was_hardly_begun(const RunFolder& run) {
     const bool checkpoints =
         name == "checkpoints" && fs::is_directory(entry.symlink_status(error)) && fs::is_empty(entry.path(), error);
     const bool begun = is_temporary_of("env.json", name) || is_temporary_of("config.toml", name) ||
-                       (name == "env.json" && holds_a_run(run));
+                       is_temporary_of("superclasses.txt", name) || (name == "env.json" && holds_a_run(run));
     if (!checkpoints && !begun) return false;
   }
   if (error) fail_system("read the folder", run.path(), error.value());
@@ -111,7 +111,7 @@ RunFolder RunFolder::open(const std::string& path) {
 
 // env.json last: until it is gone, the folder counts as a run.
 std::vector<std::string> RunFolder::files() const {
-  return {done(), report(), metrics(), checkpoint("last"), checkpoint("best"), config(), env()};
+  return {done(), report(), metrics(), checkpoint("last"), checkpoint("best"), superclasses(), config(), env()};
 }
 
 bool RunFolder::has_checkpoint(const std::string& name) const { return fs::exists(checkpoint(name)); }

@@ -1,5 +1,5 @@
-// A run is a folder: config.toml (resolved), env.json, metrics.jsonl, checkpoints/{last,best}.safetensors, report.html
-// and, at the end, done. The formats: docs/file_formats.md.
+// A run is a folder: config.toml (resolved), env.json, superclasses.txt (if classes have super-classes), metrics.jsonl,
+// checkpoints/{last,best}.safetensors, report.html and, at the end, done. The formats: docs/file_formats.md.
 #pragma once
 
 #include <memory>
@@ -27,6 +27,7 @@ class RunFolder {
   const std::string& path() const { return path_; }
   std::string config() const { return path_ + "/config.toml"; }
   std::string env() const { return path_ + "/env.json"; }
+  std::string superclasses() const { return path_ + "/superclasses.txt"; }
   std::string metrics() const { return path_ + "/metrics.jsonl"; }
   std::string checkpoint(const std::string& name) const { return path_ + "/checkpoints/" + name + ".safetensors"; }
   std::string report() const { return path_ + "/report.html"; }

@@ -1,6 +1,7 @@
 #include "sparsight/train/run_config.h"
 
 #include "sparsight/catalogue/model_sections.h"
+#include "sparsight/catalogue/superclass_options.h"
 #include "sparsight/optim/optimizer.h"
 #include "sparsight/optim/schedule.h"
 #include "sparsight/train/algorithm.h"
@@ -9,6 +10,8 @@ namespace sparsight {
 
 std::vector<Section> config_sections() {
   std::vector<Section> sections = model_sections();
+  sections.push_back(plain_section<SuperclassOptions>(
+      "superclasses", "the division of the classes into super-classes, which guide routers"));
   sections.push_back(
       named_section("algorithm", "the training algorithm: how minibatches update the weights", "erm", algorithms()));
   sections.push_back(named_section("optimizer", "the optimiser", "adamw", optimizers()));

@@ -1,13 +1,17 @@
 #include "sparsight/train/train_run.h"
 
+#include <filesystem>
+#include <optional>
 #include <ostream>
 
+#include "sparsight/analysis/superclasses/map_file.h"
 #include "sparsight/catalogue/model_sections.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/toml.h"
+#include "sparsight/data/data_info_json.h"
 #include "sparsight/eval/records.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
@@ -37,6 +41,18 @@ void run_to_the_end(Trainer& trainer, std::ostream& out) {
   print_result(folder, out);
 }
 
+// The division into super-classes that the run began with: that of its checkpoint or, before the first one, of its
+// folder. Null: the folder is of a version that did not write it, or was begun without super-classes.
+std::optional<std::vector<int64_t>> recorded_superclasses(const RunFolder& folder) {
+  if (folder.has_checkpoint("last")) {
+    const auto state = try_parse_json_object(read_safetensors_metadata(folder.checkpoint("last"))["state"]);
+    if (!state || !state->contains("data")) return std::nullopt;  // reading the checkpoint says what is wrong with it
+    return data_info_from(state->at("data")).super_class_of;
+  }
+  if (std::filesystem::exists(folder.superclasses())) return read_superclass_map(folder.superclasses());
+  return std::nullopt;
+}
+
 // The same bits as an uninterrupted run need the same settings. What to do about NaN does not change them.
 void check_unchanged(const Json& config, const RunFolder& folder) {
   const auto metadata = try_parse_json_object(read_safetensors_metadata(folder.checkpoint("last"))["config"]);
@@ -64,6 +80,7 @@ void start_training(const Json& config, const std::string& path, bool overwrite,
     remove_run_records(folder.path());
   }
   write_file_atomically(folder.env(), describe_environment().dump(2) + "\n");
+  if (!setup.data.super_class_of.empty()) write_superclass_map(folder.superclasses(), setup.data.super_class_of);
   write_file_atomically(folder.config(), to_toml(setup.config));
   Trainer trainer(std::move(setup), std::move(folder));
   run_to_the_end(trainer, out);
@@ -89,7 +106,7 @@ void resume_training(const std::string& path, const ResumeOptions& options, std:
   const Json resolved = resolve(config, config_sections());
   if (!fresh && !options.allow_changed_config) check_unchanged(resolved, folder);
   if (!options.on_nan.empty()) config.set("train.on_nan=" + options.on_nan);
-  TrainingSetup setup = make_training_setup(resolve(config, config_sections()), fresh);
+  TrainingSetup setup = make_training_setup(resolve(config, config_sections()), fresh, recorded_superclasses(folder));
   Trainer trainer(std::move(setup), std::move(folder));
   trainer.resume();
   run_to_the_end(trainer, out);

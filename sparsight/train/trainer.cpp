@@ -6,6 +6,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/progress.h"
 #include "sparsight/data/data_info_json.h"
+#include "sparsight/eval/superclass_division.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/models/make_model.h"
 #include "sparsight/moe/setting_schedule.h"
@@ -253,6 +254,7 @@ void Trainer::save_last() {
 void Trainer::resume() {
   if (!folder_.has_checkpoint("last")) return;
   const Checkpoint checkpoint = read_checkpoint(folder_.checkpoint("last"));
+  check_trained_superclasses(checkpoint.state, setup_.data);
   progress_ = training_progress_from(checkpoint.state.value("progress", Json()), setup_.length.total_steps);
   set_weights(*setup_.model, checkpoint.weights);
   AlgorithmState state{checkpoint.training, checkpoint.state.value("algorithm", Json::object())};

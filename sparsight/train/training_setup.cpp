@@ -7,6 +7,7 @@
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/eval/guidance.h"
+#include "sparsight/eval/superclass_division.h"
 #include "sparsight/eval/task_loss.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/models/make_model.h"
@@ -93,14 +94,8 @@ void check_task_loss(const TrainingSetup& setup) {
 
 }  // namespace
 
-TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
-  const RunOptions run = read_section<RunOptions>(resolved, "run");
-  apply_threads(run);
-  return make_training_setup(
-      resolved, fresh, make_component(data_sets(), resolved, "data", DataContext{static_cast<uint64_t>(run.seed)}));
-}
-
-TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSplits& splits) {
+TrainingSetup make_training_setup(const Json& resolved, bool fresh,
+                                  const std::optional<std::vector<int64_t>>& recorded) {
   TrainingSetup setup;
   setup.config = resolved;
   setup.run = read_section<RunOptions>(resolved, "run");
@@ -112,7 +107,8 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSp
   const LoaderOptions loader = read_section<LoaderOptions>(resolved, "loader");
   const TransformPipeline train_transforms(transforms.train, "transforms.train");
   const TransformPipeline eval_transforms(transforms.eval, "transforms.eval");
-  setup.data = splits.train->info();
+  const DataInfo& own = splits.train->info();
+  setup.data = recorded ? with_recorded_superclasses(resolved, own, *recorded) : with_superclasses(resolved, own);
   setup.shape = image_shape(*splits.train, eval_transforms);
   setup.missing_split = splits.missing;
   setup.train_loaders =

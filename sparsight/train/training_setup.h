@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "sparsight/catalogue/run_options.h"
 #include "sparsight/catalogue/train_options.h"
@@ -33,8 +35,9 @@ struct TrainingSetup {
 
 // `fresh`: the weights are initialised (and train.init_from is read); a resumed run replaces them anyway. Sets the
 // number of compute threads as a side effect. Raises UsageError for incompatible settings.
-TrainingSetup make_training_setup(const Json& resolved, bool fresh);
-// The same with these images instead of those that [data] chooses.
-TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSplits& splits);
+// recorded: [K] the division into super-classes that a resumed run began with, empty if it had none; null: it follows
+// from the configuration.
+TrainingSetup make_training_setup(const Json& resolved, bool fresh,
+                                  const std::optional<std::vector<int64_t>>& recorded = std::nullopt);
 
 }  // namespace sparsight

@@ -2,6 +2,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/decorators/concat.h"
+#include "sparsight/data/known_superclasses.h"
 #include "sparsight/data/readers/cifar.h"
 #include "sparsight/data/sets/array_set.h"
 #include "sparsight/data/sets/cifar_names.h"
@@ -64,6 +65,7 @@ DataSplits make_cifar10(const Cifar10Options& options, const DataContext& contex
   info.name = "cifar10";
   info.domains = {info.name};
   info.classes = names(folder + "/batches.meta.txt", cifar10_names());
+  add_known_superclasses(info);
   const auto read = [&](const std::string& name) {
     const std::string path = folder + "/" + name + ".bin";
     return array_set(info, read_cifar(path, 1), 0, path, name);

@@ -19,6 +19,7 @@ struct Cifar100Options {
   void declare(OptionSet& set);
 };
 
+// Its super-classes are vehicles and animals (data/known_superclasses.h).
 DataSplits make_cifar10(const Cifar10Options& options, const DataContext& context);
 
 // With fine labels, the coarse ones are the super-classes.

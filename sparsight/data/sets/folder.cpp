@@ -7,6 +7,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/data/decorators/subset.h"
+#include "sparsight/data/known_superclasses.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/folder.h"
 #include "sparsight/data/sets/data_root.h"
@@ -97,6 +98,7 @@ DataSplits make_folder(const FolderOptions& options, const DataContext& context)
   info.classes = printable_names(scan.classes);
   info.domains = {info.name};
   info.channels = checked_channels(options.channels);
+  add_known_superclasses(info);
   const std::vector<std::string> classes = scan.classes;
   IgnoredFiles ignored;
   ignored.add(scan.ignored, parted ? "train/" : "");
@@ -122,6 +124,7 @@ DataSetPtr all_of_domain_folder(const DomainFolderOptions& options) {
   info.classes = printable_names(scan.classes);
   info.domains = printable_names(scan.domains);
   info.channels = checked_channels(options.channels);
+  add_known_superclasses(info);
   warn_of_ignored(scan.ignored);
   return files_set(info, std::move(scan));
 }

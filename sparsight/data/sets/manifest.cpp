@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "sparsight/core/error.h"
+#include "sparsight/data/known_superclasses.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/manifest.h"
 #include "sparsight/data/sets/data_root.h"
@@ -30,6 +31,7 @@ DataSplits make_manifest(const ManifestOptions& options, const DataContext& cont
   info.attributes = std::move(manifest.attributes);
   info.channels = checked_channels(options.channels);
   info.multi_label = manifest.multi_label;
+  add_known_superclasses(info);
   std::vector<ImageFile> train, validation, test;
   for (ManifestRow& row : manifest.rows) {
     std::vector<ImageFile>& part = row.split == "test" ? test : row.split == "validation" ? validation : train;

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "sparsight/core/error.h"
+#include "sparsight/data/known_superclasses.h"
 #include "sparsight/data/label_sets.h"
 #include "sparsight/data/readers/npy.h"
 #include "sparsight/data/sets/array_set.h"
@@ -118,6 +119,7 @@ DataSplits make_npy(const NpyOptions& options, const DataContext& context) {
     const auto largest = std::max_element(train.labels.begin(), train.labels.end());
     info.classes = number_names(largest == train.labels.end() ? 0 : *largest + 1);
   }
+  add_known_superclasses(info);
   for (const LabelledArray* part : {&train, &test}) check_label_sets(*part, train, std::ssize(info.classes));
   DataSplits parts;
   parts.train = std::make_shared<ArraySet>(info, std::move(train));
