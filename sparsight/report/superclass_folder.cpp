@@ -16,6 +16,14 @@ namespace sparsight {
 std::string superclass_folder(const std::string& run) { return run + "/superclasses"; }
 std::string superclass_map_file(const std::string& folder) { return folder + "/map.txt"; }
 
+void remove_superclasses(const std::string& run) {
+  const std::string folder = superclass_folder(run);
+  std::error_code ignored;
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(folder, ignored))) return;
+  for (const char* name : {"map.txt", "superclasses.json", "report.txt", "graph.svg", "confusion.png", "confusion.npy"})
+    std::filesystem::remove(folder + "/" + name, ignored);
+}
+
 void write_superclasses(const std::string& folder, const FoundSuperclasses& found) {
   const std::string picture = encode_png(confusion_picture(found.counts, found.clusters.superclass_of, found.classes));
   create_folder(folder);

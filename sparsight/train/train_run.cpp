@@ -18,6 +18,7 @@
 #include "sparsight/io/safetensors.h"
 #include "sparsight/report/explain_folder.h"
 #include "sparsight/report/report.h"
+#include "sparsight/report/superclass_folder.h"
 #include "sparsight/report/table.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/trainer.h"
@@ -78,6 +79,7 @@ void start_training(const Json& config, const std::string& path, bool overwrite,
   if (overwrite) {  // what was made of the earlier weights
     remove_explanations(folder.path());
     remove_run_records(folder.path());
+    remove_superclasses(folder.path());
   }
   write_file_atomically(folder.env(), describe_environment().dump(2) + "\n");
   if (!setup.data.super_class_of.empty()) write_superclass_map(folder.superclasses(), setup.data.super_class_of);

@@ -21,6 +21,8 @@
 #include "sparsight/data/readers/npy.h"
 #include "sparsight/data/readers/npy_write.h"
 #include "sparsight/data/readers/png_write.h"
+#include "sparsight/io/checkpoint.h"
+#include "sparsight/io/metrics_log.h"
 #include "sparsight/ops/random_fill.h"
 #include "tests/e2e/train_fixture.h"
 
@@ -243,6 +245,67 @@ TEST_F(SuperclassVerb, OutOfFoldCountsEveryTrainingImageAndGoesOnAfterAKill) {
   fs::remove_all(run() + "/folds");
   ASSERT_EQ(superclass(command).exit_code, 0);
   EXPECT_TRUE(at::equal(resumed, read_npy(run() + "/superclasses/confusion.npy")));
+}
+
+// 8 classes of four frames, and a router that decides per image.
+std::string routed_config(const TemporaryFolder& folder) {
+  std::string config = kTinyConfig;
+  config.replace(config.find("classes = 4"), 11, "classes = 8");
+  return folder.write("routed.toml", config + "\n[router]\nname = \"per_image\"\n");
+}
+
+std::vector<std::string> pipeline(const TemporaryFolder& folder, const std::string& out) {
+  return {"superclass", "train", routed_config(folder), "--experts", "3", "--out", folder.path(out), "--quiet"};
+}
+
+// What a run ends with: its last evaluation, without times.
+std::string result_of(const std::string& run) {
+  std::string result;
+  for (const Json& line : read_metrics(run + "/metrics.jsonl"))
+    if (line["kind"] == "eval") result += cat(line["split"], line["step"], line["loss"], line["accuracy"], "\n");
+  return result;
+}
+
+TEST(SuperclassTrain, M29_TrainsInOneCommandAndGoesOnAfterKills) {
+  const TemporaryFolder folder;
+  const ProgramResult whole = run_program(pipeline(folder, "whole"), {.timeout_seconds = 300});
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const Map map = read_superclass_map(folder.path("whole/superclasses/map.txt"));
+  EXPECT_EQ(map.size(), 8u);
+  EXPECT_EQ(superclass_count(map), 3);
+  const Json stored = read_checkpoint(folder.path("whole/moe/checkpoints/best.safetensors")).state["data"];
+  EXPECT_EQ(stored["super_class_of"].get<Map>(), map) << "the map is inside the checkpoint";
+
+  // Killed in the dense training, between the stages and in the routed training.
+  for (const char* until :
+       {"killed/dense/metrics.jsonl", "killed/dense/done", "killed/moe/checkpoints/last.safetensors"}) {
+    Program killed(pipeline(folder, "killed"), {.timeout_seconds = 300});
+    for (int i = 0; i < 60000 && !fs::exists(folder.path(until)); ++i) usleep(1000);
+    killed.send(SIGKILL);
+    killed.wait();
+    EXPECT_TRUE(fs::exists(folder.path(until))) << until;
+  }
+  const ProgramResult resumed = run_program(pipeline(folder, "killed"), {.timeout_seconds = 300});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(read_superclass_map(folder.path("killed/superclasses/map.txt")), map);
+  for (const char* stage : {"dense", "moe"})
+    EXPECT_EQ(result_of(folder.path(cat("killed/", stage))), result_of(folder.path(cat("whole/", stage)))) << stage;
+
+  std::vector<std::string> other = pipeline(folder, "whole");
+  other[4] = "2";
+  EXPECT_TRUE(is_refused(run_program(other), "holds the stages of another call"));
+}
+
+TEST(SuperclassTrain, M29_RefusesBeforeItTrains) {
+  const TemporaryFolder folder;
+  const auto refuses = [&](const std::string& set, const std::string& words) {
+    EXPECT_TRUE(is_refused(run_program(with(pipeline(folder, "never"), {"--set", set})), words)) << set;
+    EXPECT_FALSE(fs::exists(folder.path("never")));
+  };
+  refuses("moe.blocks=[]", "has no MoE layers");
+  refuses("router.name=softmax_topk", "is not trained with super-classes");
+  refuses("data.classes=2", "3 super-classes of 2 classes");
+  EXPECT_TRUE(is_refused(run_program(with(pipeline(folder, "never"), {"--confusion", "most"})), "unknown confusion"));
 }
 
 }  // namespace

@@ -76,6 +76,13 @@ TEST(SuperclassFolder, WritesTheMapLastAndReplacesIt) {
   found.clusters.superclass_of = {0, 1, 0, 1};
   write_superclasses(folder.path("found"), found);
   EXPECT_EQ(read_superclass_map(superclass_map_file(folder.path("found"))), (std::vector<int64_t>{0, 1, 0, 1}));
+  std::filesystem::create_directories(folder.path("run"));
+  write_superclasses(superclass_folder(folder.path("run")), found);
+  folder.write("run/superclasses/mine.txt", "");
+  remove_superclasses(folder.path("run"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("run/superclasses/mine.txt")));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("run/superclasses/confusion.npy")));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("run/superclasses/map.txt")));
   // A file that cannot be replaced leaves no map of the old division beside the files of the new one.
   std::filesystem::remove(folder.path("found/graph.svg"));
   std::filesystem::create_directories(folder.path("found/graph.svg/in_the_way"));

@@ -9,6 +9,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/register_data.h"
+#include "sparsight/eval/guidance.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/moe/moe_spec.h"
 #include "sparsight/report/superclass_folder.h"
@@ -40,10 +41,16 @@ StageConfigs stage_configs(SuperclassTraining& training) {
   dense.set("moe", "blocks", Json::array(), kOrigin);
   dense.set("moe", "layer", Json::array(), kOrigin);
   dense.set("superclasses", "source", "data", kOrigin);
+  dense.set("superclasses", "file", "", kOrigin);
   moe.set("moe", "experts", superclasses, kOrigin);
   moe.set("superclasses", "source", "file", kOrigin);
   moe.set("superclasses", "file", superclass_map_file(superclass_folder(training.folder)), kOrigin);
-  return {resolve(dense, config_sections()), resolve(moe, config_sections())};
+  StageConfigs configs{resolve(dense, config_sections()), resolve(moe, config_sections())};
+  if (!is_guided(configs.moe))
+    fail_usage("router.name = ", shown(configs.moe.at("router").at("name")),
+               " is not trained with super-classes; set "
+               "router.name = \"per_image\", or losses.superclass above 0");
+  return configs;
 }
 
 // What would fail after the first training is found before it.

@@ -22,9 +22,9 @@ struct SuperclassTraining {
 //   moe/            a run of `config` with [moe] experts = E and [superclasses] of the map
 //   pipeline.json   what was asked for
 // Finished stages are skipped and an unfinished one is resumed, so that a killed call goes on with the same call, to
-// the same bits. Result tables go to `out`. Raises UsageError for a configuration without MoE layers, data of fewer
-// classes than super-classes or without held-out images (held_out_confusion()), before anything is trained; Error for a
-// folder of another call.
+// the same bits. Result tables go to `out`. Raises UsageError for a configuration without MoE layers or without
+// guidance of its routers, data of fewer classes than super-classes or without held-out images (held_out_confusion()),
+// before anything is trained; Error for a folder of another call.
 void train_with_superclasses(SuperclassTraining training, std::ostream& out);
 
 }  // namespace sparsight
