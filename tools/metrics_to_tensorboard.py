@@ -35,12 +35,15 @@ def read_lines(path):
 def scalars_of(record):
     """(tag, number) of everything in one line that can be plotted as a curve."""
     group = record.get("split", "eval") if record["kind"] == "eval" else record["kind"]
+    if record.get("reported") is False:
+        group += f" ({record.get('weights')} weights)"  # beside the averaged ones, which are the result
     for key, value in record.items():
         if key not in NOT_VALUES and isinstance(value, (int, float)) and not isinstance(value, bool):
             yield f"{group}/{key}", value
-    for name, value in record.get("losses", {}).items():
-        if value is not None:
-            yield f"{group}/losses/{name}", value
+    for table in ("losses", "router_accuracies", "touched"):
+        for name, value in record.get(table, {}).items():
+            if value is not None:
+                yield f"{group}/{table}/{name}", value
     for layer in record.get("layers", []):
         for key, value in layer.items():
             if key not in ("layer", "experts") and isinstance(value, (int, float)):

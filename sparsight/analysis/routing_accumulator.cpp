@@ -1,7 +1,10 @@
 #include "sparsight/analysis/routing_accumulator.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
+#include "sparsight/analysis/distinct_experts.h"
 #include "sparsight/core/error.h"
 
 namespace sparsight {
@@ -19,6 +22,7 @@ void add_balance(Json& entry, const RoutingStats& stats) {
   entry["cv_importance"] = stats.cv_importance;
   entry["max_over_mean"] = stats.max_over_mean_count;
   entry["max_over_mean_load"] = stats.max_over_mean_load;
+  entry["usage_entropy"] = stats.usage_entropy;
   entry["dropped"] = stats.dropped;
   entry["mean_top_gate"] = stats.mean_top_gate;
   entry["experts_per_token"] = stats.experts_per_token;
@@ -48,7 +52,7 @@ RoutingAccumulator::Layer& RoutingAccumulator::layer(const Routing& routing, int
            routing.experts, " and ", classes, "; routings of different models cannot be added up");
     return layer;
   }
-  Layer layer{routing.layer, routing.experts, classes, RoutingTotals(routing.experts), {}, {}};
+  Layer layer{routing.layer, routing.experts, classes, RoutingTotals(routing.experts), 0, 0, 0, {}, {}};
   layer.by_class.assign(classes * routing.experts, 0);
   layers_.push_back(std::move(layer));
   return layers_.back();
@@ -66,6 +70,10 @@ void RoutingAccumulator::add(const std::vector<Routing>& routings, const at::Ten
     Layer& sums = layer(routing, classes);
 
     sums.totals.add(routing);
+    const at::Tensor distinct = distinct_experts(routing, images);
+    sums.all_images += images;
+    sums.distinct += distinct.sum().item<int64_t>();
+    sums.most_distinct = std::max(sums.most_distinct, distinct.max().item<int64_t>());
     const at::Tensor tokens = on_cpu(routing.token, at::kLong), experts = on_cpu(routing.expert, at::kLong);
     const int64_t *token = tokens.const_data_ptr<int64_t>(), *expert = experts.const_data_ptr<int64_t>();
     const int64_t* label = label_of.const_data_ptr<int64_t>();
@@ -88,6 +96,8 @@ Json RoutingAccumulator::layers() const {
     if (stats.kept != stats.count) entry["kept"] = as_integers(stats.kept);
     entry["importance"] = stats.importance;
     add_balance(entry, stats);
+    entry["experts_per_image"] = static_cast<double>(layer.distinct) / static_cast<double>(layer.all_images);
+    entry["experts_per_image_max"] = layer.most_distinct;
     if (layer.images.images() > 1)
       entry["class_information"] = to_json(class_information(layer.images, layer.classes, layer.experts));
     list.push_back(std::move(entry));

@@ -9,10 +9,13 @@
 //               of the losses); 0 if nothing was routed. The load is the smooth one if the router has noise
 //   max_over_mean  the busiest expert's load over the mean load (1: balanced, E: everything on one expert)
 //   max_over_mean_load  the same of the smooth load
+//   usage_entropy  entropy in nats of the experts' shares of the chosen assignments (ln E: balanced, 0: all on one)
 //   dropped     fraction of the chosen assignments that capacity dropped
 //   mean_top_gate  mean gate of the first choices (rank 0)
 //   experts_per_token  mean number of experts that a token chose, before capacity
 //   kept_per_token  mean number of experts left to a token after capacity
+//   experts_per_image, experts_per_image_max  different experts that computed tokens of an image, after capacity: mean
+//               and maximum over images (in layers() only)
 //   tokens_with, tokens_with_kept  tokens with 0, 1, ... experts, chosen and left; the second only if some were dropped
 //   class_information  what the experts tell about the class (analysis/class_information.h), of all chosen assignments,
 //               before capacity, as in class_expert (in layers() only; absent unless two images of known class were
@@ -55,8 +58,10 @@ class RoutingAccumulator {
     std::string name;
     int64_t experts = 0, classes = 0;
     RoutingTotals totals;
-    std::vector<int64_t> by_class;  // [K,E] chosen assignments
-    ImageExperts images;            // those of known class
+    int64_t all_images = 0;                   // also those of unknown class
+    int64_t distinct = 0, most_distinct = 0;  // experts per image: sum and maximum over images
+    std::vector<int64_t> by_class;            // [K,E] chosen assignments
+    ImageExperts images;                      // those of known class
   };
   Layer& layer(const Routing& routing, int64_t classes);
   std::vector<Layer> layers_;

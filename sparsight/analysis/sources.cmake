@@ -5,6 +5,7 @@ light_sources(
   analysis/class_information.cpp
   analysis/colour_scale.cpp
   analysis/confusions.cpp
+  analysis/distinct_experts.cpp
   analysis/expert_colours.cpp
   analysis/expert_usage.cpp
   analysis/heat_map.cpp
@@ -12,6 +13,7 @@ light_sources(
   analysis/keypoint_patches.cpp
   analysis/patch_routing_report.cpp
   analysis/patch_tint.cpp
+  analysis/router_accuracy.cpp
   analysis/routing_accumulator.cpp
   analysis/routing_change.cpp
   analysis/superclasses/affinity.cpp
@@ -30,4 +32,5 @@ light_sources(
 torch_sources(
   analysis/explain.cpp
   analysis/layer_probe.cpp
-  analysis/output_redundancy.cpp)
+  analysis/output_redundancy.cpp
+  analysis/touched_weights.cpp)

@@ -109,12 +109,14 @@ Json metrics_line(const Evaluation& evaluation, const std::string& split, const 
     line.update({{"precision_at_1", evaluation.accuracy}, {"fdr_at_1", 1 - evaluation.accuracy}});
   else
     line["accuracy"] = evaluation.accuracy;
+  if (evaluation.router_accuracy) line["router_accuracy"] = *evaluation.router_accuracy;
   line.update({{"loss", evaluation.loss},
                {"images", evaluation.images},
                {"seconds", evaluation.seconds},
                {"images_per_s", static_cast<double>(evaluation.images) / std::max(1e-9, evaluation.seconds)},
                {"weights", weights},
                {"layers", evaluation.layers}});
+  if (!evaluation.touched.is_null()) line["touched"] = evaluation.touched;
   if (evaluation.unreadable > 0) line["unreadable"] = evaluation.unreadable;
   if (!evaluation.class_expert.is_null()) line["class_expert"] = evaluation.class_expert;
   if (evaluation.peak_bytes > 0) line["peak_memory_mb"] = mebibytes(evaluation.peak_bytes);

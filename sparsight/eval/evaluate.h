@@ -21,10 +21,12 @@ struct Evaluation {
   bool multi_label = false;
   double seconds = 0;
   int64_t peak_bytes = 0;  // resident memory of the process at its peak; 0: the caller did not measure it
-  Json layers;             // expert statistics, one entry per MoE layer
-  Json class_expert;       // {layer: [K][E] token counts}; null of multi-label data, as the two below
-  Json cells;              // accuracy by class and domain (analysis/cell_accuracy.h)
-  Json confusions;         // which classes were taken for which others (analysis/confusions.h)
+  std::optional<double> router_accuracy;  // of guided routers, mean over them (eval/router_measures.h)
+  Json touched;       // parameters that images touched (analysis/touched_weights.h); null: not measured
+  Json layers;        // expert statistics, one entry per MoE layer
+  Json class_expert;  // {layer: [K][E] token counts}; null of multi-label data, as the two below
+  Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h)
+  Json confusions;    // which classes were taken for which others (analysis/confusions.h)
 };
 
 // Returns the model's output for a batch, as ImageModel::forward() does.

@@ -19,6 +19,10 @@ inline constexpr const char* kPredictionColumn = "prediction";  // [n] int64
 inline constexpr const char* kLogitsColumn = "logits";          // [n,K] fp32 or fp64
 inline constexpr const char* kIdColumn = "id";                  // [bytes] uint8: all ids concatenated
 inline constexpr const char* kIdEndColumn = "id_end";           // [n] int64: where each id ends
+// Where routers are guided: the image's super-class [n] int64, and what each router takes for it [n] int64, the expert
+// of the largest probability (analysis/router_accuracy.h).
+inline constexpr const char* kSuperClassColumn = "super_class";
+inline std::string router_choice_column(const std::string& layer) { return "router_choice/" + layer; }
 // For each layer that chooses experts, [n,E] int32: assignments of the image's tokens before and after capacity.
 inline std::string chosen_column(const std::string& layer) { return "chosen/" + layer; }
 inline std::string kept_column(const std::string& layer) { return "kept/" + layer; }

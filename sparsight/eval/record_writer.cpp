@@ -7,9 +7,11 @@
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 
 #include <nlohmann/json.hpp>
 
+#include "sparsight/analysis/router_accuracy.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/eval/record_format.h"
@@ -89,6 +91,25 @@ void RecordWriter::add_routing(const Routing& routing, int64_t images) {
                    counts_of(image.masked_select(kept), routing.expert.masked_select(kept), images, routing.experts));
 }
 
+void RecordWriter::add_super_classes(const std::vector<int64_t>& super_class_of,
+                                     const std::vector<std::string>& names) {
+  SPARSIGHT_CHECK(images_ == 0);
+  super_class_of_ = super_class_of;
+  super_classes_ = names;
+}
+
+void RecordWriter::add_choices(const Batch& batch, const std::vector<Routing>& routings) {
+  if (super_class_of_.empty()) return;
+  columns_->append(kSuperClassColumn, at::tensor(super_class_of_, at::kLong).index_select(0, batch.labels));
+  for (const Routing& routing : routings) {
+    if (routing.experts != std::ssize(super_classes_)) continue;
+    const at::Tensor choice = router_choice(routing, batch.labels.size(0));
+    if (!choice.defined()) continue;
+    columns_->append(router_choice_column(routing.layer), choice);
+    noted_layer(routing.layer, routing.experts, false).guided = true;
+  }
+}
+
 void RecordWriter::add_soft_routing(const SoftRouting& routing, int64_t images) {
   noted_layer(routing.layer, routing.experts, true);
   const at::Tensor by_slot = routing.combine.to(at::kFloat).mean(1);  // [B,P]
@@ -117,6 +138,7 @@ void RecordWriter::observe(const Batch& batch, const ModelOutput& output) {
   columns_->append(kIdColumn, bytes);
   columns_->append(kIdEndColumn, ends);
   for (const Routing& routing : output.routings) add_routing(routing, images);
+  add_choices(batch, output.routings);
   for (const SoftRouting& routing : output.soft_routings) add_soft_routing(routing, images);
   images_ += images;
 }
@@ -134,6 +156,8 @@ void RecordWriter::commit(const RecordSource& source) {
     columns[0]["holds"] = "the first of its classes, by its number in classes";
     columns.push_back(column(kLabelSetColumn, "U8", "n,K", "1 for each of the image's classes, else 0"));
   }
+  if (!super_class_of_.empty())
+    columns.push_back(column(kSuperClassColumn, "I64", "n", "the image's super-class, by its number in super_classes"));
   const int64_t format = multi_label_ ? kRecordFormat : kSingleLabelFormat;
   Json layers = Json::array();
   for (const Layer& layer : layers_) {
@@ -147,20 +171,24 @@ void RecordWriter::commit(const RecordSource& source) {
     }
     columns.push_back(column(chosen_column(layer.name), "I32", "n,E", "assignments of the image before capacity"));
     columns.push_back(column(kept_column(layer.name), "I32", "n,E", "assignments of the image after capacity"));
+    if (layer.guided)
+      columns.push_back(column(router_choice_column(layer.name), "I64", "n", "the router's most probable super-class"));
   }
-  const Json index{{"format", format},
-                   {"multi_label", multi_label_},
-                   {"images", images_},
-                   {"data", source.data.name},
-                   {"split", source.split},
-                   {"checkpoint", printable(source.checkpoint)},
-                   {"step", source.step},
-                   {"weights", source.weights},
-                   {"classes", printable_names(source.data.classes)},
-                   {"domains", printable_names(source.data.domains)},
-                   {"layers", std::move(layers)},
-                   {"columns", std::move(columns)},
-                   {"settings", source.settings}};
+  Json index{{"format", format},
+             {"multi_label", multi_label_},
+             {"images", images_},
+             {"data", source.data.name},
+             {"split", source.split},
+             {"checkpoint", printable(source.checkpoint)},
+             {"step", source.step},
+             {"weights", source.weights},
+             {"classes", printable_names(source.data.classes)},
+             {"domains", printable_names(source.data.domains)},
+             {"layers", std::move(layers)},
+             {"columns", std::move(columns)},
+             {"settings", source.settings}};
+  if (!super_class_of_.empty())
+    index.update({{"super_classes", printable_names(super_classes_)}, {"super_class_of", super_class_of_}});
   // Both files are complete on the disk before earlier records are removed.
   AtomicFile tensors(file_in(folder_, kRecordTensors)), index_file(file_in(folder_, kRecordIndex));
   columns_->write(tensors, {{"format", "sparsight-records"}, {"version", std::to_string(format)}});

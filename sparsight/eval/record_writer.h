@@ -32,6 +32,8 @@ class RecordWriter : public EvaluationObserver {
   // Creates `folder` if it is missing. Raises UsageError if it holds anything other than records.
   explicit RecordWriter(const std::string& folder);
   ~RecordWriter() override;  // without commit() nothing is written, and earlier records are unchanged
+  // Adds the columns of guided routers. super_class_of: [K]; names: [G]. Called before the first batch.
+  void add_super_classes(const std::vector<int64_t>& super_class_of, const std::vector<std::string>& names);
   void observe(const Batch& batch, const ModelOutput& output) override;
   // Replaces the folder's records. The index is written last: a folder without it holds no records.
   void commit(const RecordSource& source);
@@ -44,10 +46,12 @@ class RecordWriter : public EvaluationObserver {
     std::string name;
     int64_t experts = 0;
     bool soft = false;
+    bool guided = false;   // has router_choice
     double top_gates = 0;  // sum of the gates of first choices
     int64_t first_choices = 0;
   };
   Layer& noted_layer(const std::string& name, int64_t experts, bool soft);
+  void add_choices(const Batch& batch, const std::vector<Routing>& routings);
   void add_routing(const Routing& routing, int64_t images);
   void add_soft_routing(const SoftRouting& routing, int64_t images);
 
@@ -58,6 +62,8 @@ class RecordWriter : public EvaluationObserver {
   int64_t images_ = 0, id_bytes_ = 0;
   at::ScalarType logits_type_ = at::kFloat;  // or fp64, of a model in fp64
   bool multi_label_ = false;
+  std::vector<int64_t> super_class_of_;     // [K]; empty: no guided routers
+  std::vector<std::string> super_classes_;  // [G] names
 };
 
 }  // namespace sparsight

@@ -9,4 +9,5 @@ light_sources(
 torch_sources(
   eval/evaluate.cpp
   eval/guidance.cpp
+  eval/router_measures.cpp
   eval/superclass_division.cpp)

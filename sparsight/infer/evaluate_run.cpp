@@ -13,7 +13,9 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/eval/evaluate.h"
+#include "sparsight/eval/guidance.h"
 #include "sparsight/eval/record_writer.h"
+#include "sparsight/eval/router_measures.h"
 #include "sparsight/infer/loaded_model.h"
 #include "sparsight/infer/named_split.h"
 #include "sparsight/io/atomic_file.h"
@@ -45,6 +47,8 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   if (!options.records.empty()) records = std::make_unique<RecordWriter>(options.records);
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
   LoadedModel loaded = load_model(options.path, options.checkpoint, options.overrides);
+  const std::vector<int64_t> super_class_of = guiding_super_classes(loaded.config, loaded.data);
+  RouterMeasures measures(super_class_of, expert_weights(*loaded.model));
   if (!options.weights.empty()) pack_weights(loaded, options.weights);
   const Json& config = loaded.config;
   const RunOptions run = read_section<RunOptions>(config, "run");
@@ -58,8 +62,11 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   const auto loader = evaluation_loader(data, loaded.eval_transforms, read_section<LoaderOptions>(config, "loader"));
   const bool bf16 = use_bf16(read_section<TrainOptions>(config, "train").precision);
   if (options.weights.empty() && !bf16) pack_experts_for(loaded, data->size());  // bf16 rounds plain weights
-  std::vector<EvaluationObserver*> observers;
-  if (records) observers.push_back(records.get());
+  std::vector<EvaluationObserver*> observers{&measures};
+  if (records) {
+    if (!super_class_of.empty()) records->add_super_classes(super_class_of, loaded.data.super_classes);
+    observers.push_back(records.get());
+  }
   std::optional<RoutingObserver> routings;
   if (!options.save_routing.empty()) observers.push_back(&routings.emplace(options.save_routing));
   const RoutingReplay replay = read_replay(options.routing, data->size(), cat("the split has ", data->size()));
@@ -70,6 +77,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   PhasePeaks memory;
   Evaluation evaluation =
       evaluate(model, *loader, loaded.shape.classes, task_loss_of(loaded), bf16, "evaluate", observers);
+  measures.put_into(evaluation);
   evaluation.peak_bytes = memory.bytes();
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");
   if (!std::isfinite(evaluation.loss))

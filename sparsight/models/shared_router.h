@@ -16,6 +16,7 @@ class SharedRouter {
   Router* router() const { return router_.get(); }
   RoutingPolicy& policy() { return policy_; }
   const std::string& name() const { return kName; }
+  static const std::string& routing() { return kName; }  // Routing::layer of its decisions
 
   // x: [B,S,D], the tokens before the first MoE layer. Returns the input with the routing for each layer, and appends
   // it to `out`. A routing in `input` under the router's name is used instead of the router's own.

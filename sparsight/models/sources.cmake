@@ -3,6 +3,7 @@ torch_sources(
   models/block_mlp.cpp
   models/cnn.cpp
   models/engine_rates.cpp
+  models/expert_weights.cpp
   models/image_model.cpp
   models/make_model.cpp
   models/map_moe.cpp

@@ -69,6 +69,7 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   MoeOutput forward(const MoeInput& input);
 
   const std::string& path() const { return path_; }
+  int64_t expert_count() const { return expert_count_; }
   Router* own_router() override { return router_.get(); }
   const std::string& routing_name() const override { return path_; }
   RoutingPolicy& policy() override { return policy_; }

@@ -49,6 +49,15 @@ double max_over_mean(const std::vector<double>& v) {
   return sum == 0 ? 0 : *std::max_element(v.begin(), v.end()) * static_cast<double>(v.size()) / sum;
 }
 
+// In nats.
+double entropy_of_shares(const std::vector<double>& v) {
+  const double sum = sum_of(v);
+  double entropy = 0;
+  for (const double x : v)
+    if (x > 0) entropy -= x / sum * std::log(x / sum);
+  return entropy;
+}
+
 }  // namespace
 
 RoutingTotals::RoutingTotals(int64_t experts)
@@ -91,6 +100,7 @@ RoutingStats routing_stats(const RoutingTotals& totals) {
   stats.cv_load = cv(totals.smooth_load);
   stats.max_over_mean_load = max_over_mean(totals.smooth_load);
   stats.max_over_mean_count = max_over_mean(totals.chosen);
+  stats.usage_entropy = entropy_of_shares(totals.chosen);
   const double chosen = sum_of(totals.chosen);
   if (chosen > 0) stats.dropped = (chosen - sum_of(totals.kept)) / chosen;
   if (totals.first_choices > 0) stats.mean_top_gate = totals.top_gate / totals.first_choices;

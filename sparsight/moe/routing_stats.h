@@ -33,6 +33,7 @@ struct RoutingStats {
   double cv_load = 0;               // of smooth_load
   double max_over_mean_load = 0;    // of smooth_load: 1 balanced, E all on one expert; 0 without tokens
   double max_over_mean_count = 0;   // of count
+  double usage_entropy = 0;         // of the shares of count, in nats: ln E if balanced, 0 if all are one expert's
   double dropped = 0;               // fraction of the chosen assignments that capacity dropped
   double mean_top_gate = 0;         // mean gate of the first choices
   double experts_per_token = 0;     // mean number of chosen experts, before capacity

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "sparsight/analysis/router_accuracy.h"
 #include "sparsight/analysis/routing_accumulator.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
@@ -85,10 +86,23 @@ void LossStep::report(const Batch& batch, const std::vector<ModelOutput>& passes
   result_.means.add(correct_share_name(context_.data),
                     static_cast<double>(count_correct(last.logits.detach(), batch.true_labels())),
                     static_cast<double>(batch.labels.size(0)));
+  if (context_.super_classes.defined()) report_routers(batch, last.routings);
   if (update_.logged) result_.details["layers"] = routing_balance(last.routings);
   if (!weights_.needs_routings()) return;
   for (const ModelOutput& output : passes)
     for (const Routing& routing : output.routings) routings_.push_back(detached(routing));
+}
+
+void LossStep::report_routers(const Batch& batch, const std::vector<Routing>& routings) {
+  const at::Tensor super_class = context_.super_classes.index_select(0, batch.labels).argmax(1);
+  const std::vector<RouterHits> layers = router_hits(routings, super_class, context_.super_classes.size(1));
+  const std::optional<double> mean = mean_router_accuracy(layers);
+  if (!mean) return;
+  const auto images = static_cast<double>(batch.labels.size(0));
+  result_.means.add("router_accuracy", *mean * images, images);
+  if (layers.size() == 1) return;
+  for (const RouterHits& layer : layers)
+    result_.means.add("router_accuracies/" + layer.layer, static_cast<double>(layer.hits), images);
 }
 
 UpdateResult LossStep::finish_without_update() {

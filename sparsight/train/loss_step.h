@@ -36,6 +36,7 @@ class LossStep {
 
  private:
   void report(const Batch& batch, const std::vector<ModelOutput>& passes);
+  void report_routers(const Batch& batch, const std::vector<Routing>& routings);
 
   const AlgorithmContext& context_;
   WeightUpdate& weights_;

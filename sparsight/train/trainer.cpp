@@ -6,6 +6,8 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/progress.h"
 #include "sparsight/data/data_info_json.h"
+#include "sparsight/eval/guidance.h"
+#include "sparsight/eval/router_measures.h"
 #include "sparsight/eval/superclass_division.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/models/make_model.h"
@@ -150,9 +152,11 @@ bool Trainer::out_of_patience() const {
 
 // Evaluates the algorithm's predictions with the model's current weights.
 Evaluation Trainer::evaluate_model(Loader& loader, const std::string& title) {
+  RouterMeasures measures(guiding_super_classes(setup_.config, setup_.data), expert_weights(*setup_.model));
   Evaluation evaluation =
       evaluate([this](const ModelInput& input) { return setup_.algorithm->predict(input); }, loader,
-               setup_.shape.classes, task_loss_named(setup_.train.task_loss, setup_.data), bf16_, title);
+               setup_.shape.classes, task_loss_named(setup_.train.task_loss, setup_.data), bf16_, title, {&measures});
+  measures.put_into(evaluation);
   evaluation.peak_bytes = memory_.end_phase();
   return evaluation;
 }
@@ -200,7 +204,8 @@ void Trainer::evaluate_and_keep_best() {
   if (monitored) metrics_->write(metrics_line(*monitored, "monitor", evaluated_weights(), progress_.step, epoch()));
   log_info("step ", progress_.step, " of ", setup_.length.total_steps, ": validation ",
            evaluation.multi_label ? "precision@1 " : "accuracy ", percent(evaluation.accuracy), ", loss ",
-           evaluation.loss);
+           evaluation.loss,
+           evaluation.router_accuracy ? cat(", router accuracy ", percent(*evaluation.router_accuracy)) : "");
 }
 
 // Saves the model's current weights: during a Swap, the averaged ones.

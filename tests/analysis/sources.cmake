@@ -7,6 +7,7 @@ light_tests(
   analysis/keypoint_patches_test.cpp
   analysis/patch_routing_report_test.cpp
   analysis/patch_tint_test.cpp
+  analysis/router_accuracy_test.cpp
   analysis/routing_accumulator_test.cpp
   analysis/superclasses/cluster_classes_test.cpp
   analysis/superclasses/confusion_counts_test.cpp
@@ -19,4 +20,5 @@ torch_tests(
   analysis/expert_usage_test.cpp
   analysis/explain_test.cpp
   analysis/output_redundancy_test.cpp
-  analysis/routing_change_test.cpp)
+  analysis/routing_change_test.cpp
+  analysis/touched_weights_test.cpp)

@@ -102,7 +102,6 @@ TEST(Guidance, ImagesOfSeveralClassesAreRefused) {
   EXPECT_FALSE(guidance(config("experts = 2"), several).defined());
 }
 
-// For measuring a trained model, whatever its configuration says.
 TEST(Guidance, GuidingSuperClassesAreEmptyWhereNothingIsGuided) {
   const Json guided = config("experts = 2\n[losses]\nsuperclass = 0.3");
   EXPECT_EQ(guiding_super_classes(guided, three_classes()), (std::vector<int64_t>{0, 1, 0}));

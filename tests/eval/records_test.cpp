@@ -128,6 +128,34 @@ TEST(Records, TheIndexSaysWhatTheColumnsAre) {
   EXPECT_EQ(described, stored);
 }
 
+// Classes 0, 1 and 2 are of super-classes 1, 0 and 1; the routers' logits favour experts 0 (twice) and 1.
+TEST(Records, OfGuidedRoutersHaveTheSuperClassAndTheRoutersChoice) {
+  const testing::TemporaryFolder folder;
+  const test::RecordedImages images;  // of classes 1, 0 and 2
+  RecordWriter writer(folder.path("a"));
+  writer.add_super_classes({1, 0, 1}, {"first", "second"});
+  ModelOutput output;
+  output.logits = test::logits_of(images, 0, 3);
+  Routing routing = routing_of({0, 1, 2}, {0, 0, 1}, {true, true, true}, 3);
+  routing.layer = "router";
+  routing.layout = {3, 1, 0, 0, 0};
+  routing.tokens = 3;
+  routing.experts = 2;
+  routing.clean_logits = at::tensor({2.f, 1.f, 3.f, 0.f, 0.f, 1.f}).view({3, 2});
+  output.routings = {routing};
+  writer.observe(test::batch_of(images, 0, 3), output);
+  writer.commit(test::source_of(images));
+  const TensorFile file = read_safetensors(folder.path("a/records.safetensors"));
+  std::map<std::string, at::Tensor> columns(file.tensors.begin(), file.tensors.end());
+  EXPECT_TRUE(at::equal(columns["super_class"], longs({0, 1, 1})));
+  EXPECT_TRUE(at::equal(columns["router_choice/router"], longs({0, 0, 1})));  // two of three are right
+  const Json index = Json::parse(read_file(folder.path("a/index.json"), 1 << 20));
+  EXPECT_EQ(index["super_classes"], (Json{"first", "second"}));
+  EXPECT_EQ(index["super_class_of"], (Json{1, 0, 1}));
+  EXPECT_EQ(index["format"], 1);
+  EXPECT_EQ(read_records(folder.path("a")).images(), 3);  // readers that do not ask for them are not disturbed
+}
+
 TEST(Records, PartsCanBeLeftOut) {
   const testing::TemporaryFolder folder;
   write_with_experts(folder.path("a"));

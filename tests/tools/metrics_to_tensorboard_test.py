@@ -16,6 +16,10 @@ LINES = [
     {"kind": "train", "step": 20, "epoch": 0, "loss": 2.5, "losses": {"load": 0.25}, "lr": 0.001},
     {"kind": "train", "step": 40, "epoch": 1, "loss": 1.5, "losses": {"load": None}, "lr": 0.002},
     {"kind": "eval", "split": "val", "step": 40, "accuracy": 0.75, "layers": [{"layer": "blocks.1.mlp", "load": [30, 10], "cv_load": 0.5}]},
+    {"kind": "train", "step": 60, "router_accuracy": 0.5, "router_accuracies": {"blocks.1.mlp": 0.25, "blocks.3.mlp": 0.75}},
+    {"kind": "eval", "split": "test", "step": 60, "weights": "model", "reported": False, "router_accuracy": 0.875, "touched": {"bytes": 64}},
+    {"kind": "eval", "split": "test", "step": 60, "weights": "ema", "reported": True, "router_accuracy": 1.0,
+     "layers": [{"layer": "router", "router_accuracy": 1.0, "experts_per_image": 1.0}]},
     {"kind": "note", "step": 40, "text": "resumed"},
 ]
 
@@ -40,6 +44,12 @@ def main():
         assert values["val/accuracy"] == [(40, 0.75)], values
         assert values["val/load/blocks.1.mlp/0"] == [(40, 0.75)], values  # 30 of 40
         assert values["val/cv_load/blocks.1.mlp"] == [(40, 0.5)], values
+        assert values["train/router_accuracy"] == [(60, 0.5)], values
+        assert values["train/router_accuracies/blocks.3.mlp"] == [(60, 0.75)], values
+        assert values["test/router_accuracy"] == [(60, 1)], values
+        assert values["test/router_accuracy/router"] == [(60, 1)], values
+        assert values["test (model weights)/router_accuracy"] == [(60, 0.875)], values
+        assert values["test (model weights)/touched/bytes"] == [(60, 64)], values
         damaged = convert(folder, "no JSON\n")
         assert damaged.returncode == 1 and "metrics.jsonl:1 is not JSON" in damaged.stderr, damaged.stderr
 
