@@ -202,10 +202,17 @@ std::vector<Json> last_evals(const RunMetrics& log) {
   return records;
 }
 
+std::string weights_of_eval(const Json& eval) {
+  return text(eval, "weights") + (member(eval, "reported") == true ? " (the result)" : "");
+}
+
+bool is_reported(const Json& eval) { return member(eval, "reported") != false; }
+
 Json final_eval(const RunMetrics& log, bool with_layers) {
   static const Json nothing;
   const Json* best = &nothing;
   for (const Json& eval : log.evals) {
+    if (!is_reported(eval)) continue;
     if (with_layers && (!member(eval, "layers").is_array() || member(eval, "layers").empty())) continue;
     if (text(*best, "split") == "test" && text(eval, "split") != "test") continue;
     best = &eval;

@@ -45,7 +45,11 @@ std::string series_of(const Json& eval);
 
 // For each (split, weights) the record with the largest step, in order of first appearance.
 std::vector<Json> last_evals(const RunMetrics& log);
-// The last record of the test split, of the validation split otherwise; of those with expert statistics where
+// "ema", "ema (the result)" where raw weights are evaluated beside the averaged ones.
+std::string weights_of_eval(const Json& eval);
+// Whether the record may be the result of its run: raw weights beside averaged ones are not.
+bool is_reported(const Json& eval);
+// The last reported record of the test split, of the validation split otherwise; of those with expert statistics where
 // `with_layers`. Null if there is none.
 Json final_eval(const RunMetrics& log, bool with_layers);
 

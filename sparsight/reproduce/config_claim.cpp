@@ -78,7 +78,7 @@ std::vector<Claim> check_claims(const std::vector<ConfigClaim>& claims, const st
   for (const ConfigClaim& claim : claims) {
     std::optional<double> value, images;
     for (const Json& eval : log.evals)
-      if (text(eval, "split") == claim.split) {
+      if (text(eval, "split") == claim.split && is_reported(eval)) {
         value = number(eval, claim.measure);
         images = number(eval, "images");
       }

@@ -8,6 +8,7 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
+#include "sparsight/report/run_metrics.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/trainer.h"
 
@@ -27,7 +28,7 @@ void read_log(const std::vector<Json>& lines, JobTraining& training) {
     const std::string kind = line.at("kind");
     if (kind == "train")
       training.epochs.push_back({line.at("accuracy").get<double>(), line.at("seconds").get<double>()});
-    else if (kind == "eval" && line.at("split") == "test")
+    else if (kind == "eval" && line.at("split") == "test" && is_reported(line))
       training.test = line;
   }
 }

@@ -308,7 +308,22 @@ int64_t Trainer::note_unreadable() {
   return all;
 }
 
+// The weights as trained, beside the averaged ones that are the result: "reported" says which. On the test split only,
+// whose lines a resumed run writes again.
+void Trainer::evaluate_raw() {
+  apply_setting_schedules(*setup_.model, setup_.setting_schedules, progress_at(progress_.step));
+  const Evaluation evaluation = evaluate_model(*setup_.test_loader, "test, raw weights");
+  if (interrupted()) return;
+  Json line = metrics_line(evaluation, "test", "model", progress_.step, epoch());
+  line["reported"] = false;
+  if (tests_on_validation()) line["same_as"] = "val";
+  metrics_->write(line);
+}
+
 void Trainer::final_evaluation(bool has_result) {
+  const bool averaged = setup_.algorithm->weight_average() && !has_result;
+  if (averaged) evaluate_raw();
+  if (interrupted()) return;
   load_best();
   apply_setting_schedules(*setup_.model, setup_.setting_schedules, progress_at(progress_.best_step));
   if (has_result) evaluate_result();
@@ -316,6 +331,7 @@ void Trainer::final_evaluation(bool has_result) {
   const Evaluation evaluation = evaluate_model(*setup_.test_loader, "test");
   if (interrupted()) return;
   Json line = metrics_line(evaluation, "test", evaluated_weights(), progress_.best_step, epoch());
+  if (averaged) line["reported"] = true;
   if (tests_on_validation()) line["same_as"] = "val";
   metrics_->write(line);
   if (tests_on_validation()) {

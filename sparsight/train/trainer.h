@@ -52,6 +52,7 @@ class Trainer {
   bool tests_on_validation() const;
   void load_best();  // and lets go of the checkpoint before anything is evaluated
   void evaluate_result();
+  void evaluate_raw();
   void final_evaluation(bool has_result);
   int64_t note_unreadable();  // their number
   void save_last();
