@@ -9,6 +9,7 @@
 #include "sparsight/report/explain_folder.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/report.h"
+#include "sparsight/report/superclass_text.h"
 #include "sparsight/report/table.h"
 
 namespace sparsight::cli {
@@ -50,8 +51,12 @@ void run_explain(const ExplainArguments& arguments) {
   if (const auto accuracy = explanation.accuracy())
     output() << "accuracy " << percent(accuracy) << " of " << grouped(explanation.labelled) << " images\n";
   if (const std::string table = layer_table(explanation.layers); !table.empty()) output() << "\n" << table << "\n";
+  if (const Rows rows = superclass_rows(explanation.super_class_of, explanation.super_classes, explanation.classes);
+      rows.size() > 1 && explanation.guided)
+    output() << aligned(rows) << "\n";
   const std::string title = explanation.by_predicted_class() ? "predicted class" : "class";
-  if (const std::string table = class_expert_table(explanation.class_expert, explanation.classes, title);
+  if (const std::string table = class_expert_table(explanation.class_expert, explanation.classes, title,
+                                                   expert_names(explanation.expert_super_classes()));
       !table.empty())
     output() << table << "\n";
   if (const std::string table = patch_routing_table(explanation.patch_routing, explanation.classes); !table.empty())

@@ -7,6 +7,7 @@
 #include "sparsight/analysis/image_parts.h"
 #include "sparsight/analysis/patch_routing_report.h"
 #include "sparsight/analysis/patch_tint.h"
+#include "sparsight/analysis/router_accuracy.h"
 #include "sparsight/analysis/routing_accumulator.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
@@ -167,6 +168,11 @@ Example example_of(const ReadImages& read, int64_t b, const ClassNames& names, d
   return example;
 }
 
+// Images without a label have no super-class that could be found, and a batch with one of them is left out.
+void add_labelled(RouterAccuracy& accuracy, const std::vector<Routing>& routings, const at::Tensor& labels) {
+  if (labels.ge(0).all().item<bool>()) accuracy.add(routings, labels);
+}
+
 }  // namespace
 
 std::vector<size_t> spread_over_classes(const std::vector<ExplainItem>& items, size_t count) {
@@ -199,6 +205,7 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
   Explanation result;
   result.classes = classes;
   RoutingAccumulator routing;
+  RouterAccuracy accuracy(any_label ? options.super_class_of : std::vector<int64_t>());
   CellReports cells(options);
   DomainsAndParts domains_and_parts(options);
   Progress progress("explain", total, "image");
@@ -231,11 +238,15 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
                                            points[static_cast<size_t>(i - begin)]));
     }
     routing.add(output.routings, any_label ? labels : predicted, output.logits.size(1));
+    add_labelled(accuracy, output.routings, labels);
     cells.add(output.routings, labels, read.attributes, output.logits.size(1));
     result.images += end - begin;
     progress.add(end - begin);
   }
   result.layers = routing.layers();
+  for (Json& layer : result.layers)
+    for (const RouterHits& found : accuracy.layers())
+      if (layer["layer"] == found.layer) layer["router_accuracy"] = found.accuracy();
   if (!any_label)
     for (Json& layer : result.layers) layer.erase("class_information");
   result.class_expert = routing.class_expert();

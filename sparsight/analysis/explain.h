@@ -31,6 +31,8 @@ struct ExplainOptions {
   // The visible parts of objects by Sample::id, in pixels of the sample's image, which `pixels` only scales. Empty:
   // none.
   CubDgKeypoints keypoints = {};
+  // [K] the super-class of each class where routers are guided: adds router_accuracy to the layers. Empty: none is.
+  std::vector<int64_t> super_class_of = {};
   bool sigmoid = false;                   // the probability of a class is its own sigmoid, not the softmax of all
   RoutingReplay replay = {};              // decisions about the items that replace the routers' own
   RoutingRecordWriter* record = nullptr;  // receives all decisions

@@ -24,8 +24,11 @@ struct Example {
 };
 
 struct Explanation {
-  std::string source;                // description: "best checkpoint, 500 images of the test split"
-  std::vector<std::string> classes;  // K names
+  std::string source;                      // description: "best checkpoint, 500 images of the test split"
+  std::vector<std::string> classes;        // K names
+  std::vector<std::string> super_classes;  // G names; empty: the classes are not divided
+  std::vector<int64_t> super_class_of;     // [K]
+  bool guided = false;                     // expert e is for super-class e
   int64_t images = 0, labelled = 0, correct = 0;
   Json layers = Json::array();         // as in metrics.jsonl: load, importance, cv_load ... of each MoE layer
   Json class_expert = Json::object();  // {layer: [K][E]} of the images with a label; by predicted class if none has one
@@ -36,6 +39,9 @@ struct Explanation {
   Json part_experts = Json::array();         // PartExperts::json of each layer, with "domain": a name, or null for all
   std::vector<Example> examples;
 
+  std::vector<std::string> expert_super_classes() const {  // of each expert; empty unless routers are guided
+    return guided ? super_classes : std::vector<std::string>();
+  }
   std::vector<std::string> part_rows() const {  // the names of the rows of the parts' tables
     std::vector<std::string> rows = parts;
     rows.emplace_back("background");

@@ -12,6 +12,7 @@ namespace sparsight {
 
 namespace {
 
+constexpr int64_t kLine = 14;  // of the list of columns
 constexpr int64_t kCell = 22, kMapMargin = 12, kLongestName = 20;
 
 // Each row divided by its sum; a row without counts stays empty.
@@ -29,7 +30,7 @@ std::vector<std::vector<double>> shares_of(const Json& counts) {
 }  // namespace
 
 at::Tensor heat_map_picture(const std::string& title, const Json& counts, const std::vector<std::string>& rows,
-                            const std::string& of) {
+                            const std::string& of, const std::vector<std::string>& columns) {
   std::vector<std::vector<double>> table = shares_of(counts);
   SPARSIGHT_CHECK(!table.empty() && !table[0].empty());
   const int64_t width = static_cast<int64_t>(table[0].size());
@@ -47,9 +48,11 @@ at::Tensor heat_map_picture(const std::string& title, const Json& counts, const 
   const int64_t height = static_cast<int64_t>(table.size());
   const int64_t left = kMapMargin + static_cast<int64_t>(longest) * Canvas::kGlyphWidth + 6, top = kMapMargin + 24;
   const std::string legend = cat("0 to ", std::lround(100 * maximum), " % of ", of);
-  const int64_t text_width = Canvas::kGlyphWidth * static_cast<int64_t>(std::max(legend.size(), title.size()));
-  Canvas canvas(std::max(left + width * kCell, kMapMargin + text_width) + kMapMargin, top + height * kCell + 44,
-                kPaper);
+  size_t widest = std::max(legend.size(), title.size());
+  for (const std::string& column : columns) widest = std::max(widest, column.size());
+  const int64_t text_width = Canvas::kGlyphWidth * static_cast<int64_t>(widest);
+  Canvas canvas(std::max(left + width * kCell, kMapMargin + text_width) + kMapMargin,
+                top + height * kCell + 44 + kLine * std::ssize(columns), kPaper);
   canvas.text(kMapMargin, kMapMargin, title, kInk);
   for (int64_t k = 0; k < height; ++k) {
     canvas.text(kMapMargin, top + k * kCell + 7, names[k], kInk);
@@ -60,6 +63,8 @@ at::Tensor heat_map_picture(const std::string& title, const Json& counts, const 
   for (int64_t e = 0; e < width; ++e)
     canvas.text(left + e * kCell + (e < 10 ? 8 : 5), top + height * kCell + 5, std::to_string(e), kInk);
   canvas.text(kMapMargin, top + height * kCell + 24, legend, kInk);
+  for (int64_t e = 0; e < std::ssize(columns); ++e)
+    canvas.text(kMapMargin, top + height * kCell + 38 + e * kLine, columns[static_cast<size_t>(e)], kInk);
   return canvas.tensor();
 }
 

@@ -14,6 +14,7 @@
 #include "sparsight/data/domainbed/published_domains.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/sets/data_root.h"
+#include "sparsight/eval/guidance.h"
 #include "sparsight/infer/image_list.h"
 #include "sparsight/infer/loaded_model.h"
 #include "sparsight/infer/named_split.h"
@@ -134,6 +135,7 @@ Explanation explain_run(const ExplainRequest& request) {
     options.domains = merge_halves(loaded.data.domains, images.items);
     options.keypoints = keypoints_of(loaded);
   }
+  options.super_class_of = guiding_super_classes(loaded.config, loaded.data);
   options.sigmoid = task_loss_of(loaded) == TaskLoss::sigmoid_cross_entropy;
   options.replay = read_replay(request.routing, count, cat(count, " are explained"));
   if (record) options.record = &*record;
@@ -146,6 +148,9 @@ Explanation explain_run(const ExplainRequest& request) {
     if (!request.split.empty()) source["split"] = request.split;
     record->commit(source);
   }
+  explanation.super_classes = loaded.data.super_classes;
+  explanation.super_class_of = loaded.data.super_class_of;
+  explanation.guided = !options.super_class_of.empty();
   explanation.source = cat(std::filesystem::path(loaded.path).stem().string(), " checkpoint (step ", loaded.step, "), ",
                            images.what, request.routing.empty() ? "" : ", routing of " + printable(request.routing));
   return explanation;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "sparsight/analysis/router_accuracy.h"
 #include "sparsight/core/error.h"
+#include "sparsight/eval/guidance.h"
 #include "sparsight/report/format.h"
 
 namespace sparsight {
@@ -20,6 +22,15 @@ LayerExperts experts_of(const Routing& routing) {
   std::stable_sort(layer.shares.begin(), layer.shares.end(),
                    [](const ExpertShare& a, const ExpertShare& b) { return a.share > b.share; });
   return layer;
+}
+
+// routing: of one image.
+std::optional<RoutedSuperClass> super_class_of(const Routing& routing, const std::vector<std::string>& names) {
+  if (names.empty() || routing.experts != std::ssize(names)) return std::nullopt;
+  const at::Tensor probabilities = router_probabilities(routing, 1);
+  if (!probabilities.defined()) return std::nullopt;
+  const int64_t number = probabilities[0].argmax().item<int64_t>();
+  return RoutedSuperClass{number, names[static_cast<size_t>(number)], probabilities[0][number].item<double>()};
 }
 
 at::Tensor transformed(const LoadedModel& loaded, const at::Tensor& image, const std::string& name) {
@@ -57,6 +68,8 @@ std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tenso
   const ModelOutput output = loaded.model->forward(input);
   const Routings routings = routings_of(output);
   const RoutingReplay parts = images > 1 ? RoutingReplay(routings) : RoutingReplay();
+  const bool guided = !guiding_super_classes(loaded.config, loaded.data).empty();
+  const std::vector<std::string> super_classes = guided ? loaded.data.super_classes : std::vector<std::string>();
   std::vector<Prediction> predictions;
   for (int64_t i = 0; i < images; ++i) {
     const std::string& name = names.at(static_cast<size_t>(i));
@@ -68,8 +81,11 @@ std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tenso
     for (auto& [layer, routing] : prediction.routings)
       if (const Routing& all = routings.at(layer); images > 1 && all.clean_logits.defined())
         routing.clean_logits = all.clean_logits.narrow(0, i * all.layout.per_image, all.layout.per_image);
-    for (const Routing& routing : output.routings)
-      prediction.layers.push_back(experts_of(prediction.routings.at(routing.layer)));
+    for (const Routing& decision : output.routings) {
+      const Routing& routing = prediction.routings.at(decision.layer);
+      prediction.layers.push_back(experts_of(routing));
+      prediction.layers.back().super_class = super_class_of(routing, super_classes);
+    }
   }
   return predictions;
 }
@@ -85,6 +101,8 @@ std::string to_text(const Prediction& prediction) {
     text += cat(i > 0 ? ", " : "", prediction.classes[i].name, " ", percent(prediction.classes[i].probability, 1));
   for (const LayerExperts& layer : prediction.layers) {
     text += cat("\n  ", layer.layer, ":");
+    if (const auto& found = layer.super_class)
+      text += cat(" super-class ", found->number, " (", found->name, ") ", percent(found->probability, 1), ",");
     for (size_t i = 0; i < std::min(kNamedExperts, layer.shares.size()); ++i)
       text += cat(i > 0 ? "," : "", " expert ", layer.shares[i].expert, " ", percent(layer.shares[i].share, 1));
     if (layer.shares.size() > kNamedExperts) text += cat(", ", layer.shares.size() - kNamedExperts, " more");
@@ -104,6 +122,9 @@ Json to_json(const Prediction& prediction) {
     Json shares = Json::array();
     for (const ExpertShare& entry : layer.shares) shares.push_back({{"expert", entry.expert}, {"share", entry.share}});
     json["experts"][layer.layer] = std::move(shares);
+    if (const auto& found = layer.super_class)
+      json["super_classes"][layer.layer] = {
+          {"super_class", found->name}, {"number", found->number}, {"probability", found->probability}};
   }
   return json;
 }

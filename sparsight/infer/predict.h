@@ -1,6 +1,7 @@
 // The prediction for one image, and which experts it used.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,17 @@ struct ExpertShare {
   double share = 0;  // of the image's kept assignments, 0 to 1
 };
 
+// What a guided router takes an image for.
+struct RoutedSuperClass {
+  int64_t number = 0;      // the super-class and its expert
+  std::string name;        // of the super-class, or of its first classes
+  double probability = 0;  // 0 to 1, of the router, without noise
+};
+
 struct LayerExperts {
-  std::string layer;                // "blocks.3.mlp"
-  std::vector<ExpertShare> shares;  // experts that were used, the busiest first
+  std::string layer;                                 // "blocks.3.mlp"
+  std::vector<ExpertShare> shares;                   // experts that were used, the busiest first
+  std::optional<RoutedSuperClass> super_class = {};  // nothing where the router is not guided
 };
 
 struct Prediction {
@@ -47,7 +56,7 @@ std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tenso
                                       const std::vector<std::string>& names, int64_t top, const Routings& replay = {});
 
 // The text of stdout, and a JSON object: {"image", "class", "label", "probability", "classes": [...], "experts":
-// {...}}.
+// {...}}, of guided routers also "super_classes": {layer: {"super_class", "number", "probability"}}.
 std::string to_text(const Prediction& prediction);
 Json to_json(const Prediction& prediction);
 

@@ -219,6 +219,9 @@ std::vector<Chart> training_charts(const RunMetrics& log) {
   add_chart(
       charts, title, "",
       line_chart(with_train(train_series(log, score.key, "train"), eval_series(log, score.key)), {score.name, ".1%"}));
+  add_chart(charts, "Router accuracy", "Share of images whose most probable expert is that of their super-class.",
+            line_chart(with_train(train_series(log, "router_accuracy", "train"), eval_series(log, "router_accuracy")),
+                       {"router accuracy", ".1%"}));
   add_chart(charts, "Auxiliary losses", "Unweighted.", line_chart(auxiliary_losses(log), {"loss", ".3~g", true}));
   add_chart(charts, "Learning rate", "", line_chart({train_series(log, "lr", "lr")}, {"learning rate", ".3~g", true}));
   add_chart(charts, "Speed", "",
@@ -235,6 +238,9 @@ std::vector<Chart> expert_charts(const RunMetrics& log) {
             line_chart(layer_series(layers, "cv_load"), {"CV of load", ".2f", true}));
   add_chart(charts, "Importance balance", "The same for importance, the sum of an expert's gates.",
             line_chart(layer_series(layers, "cv_importance"), {"CV of importance", ".2f", true}));
+  if (layers.size() > 1)
+    add_chart(charts, "Router accuracy by layer", "",
+              line_chart(layer_series(layers, "router_accuracy"), {"router accuracy", ".1%", true}));
   for (const LayerCourse& layer : layers)
     add_chart(charts, "Expert load: " + layer.name,
               "Share of the chosen assignments, evaluated on " + eval_name(*evals[0]) + " images.",

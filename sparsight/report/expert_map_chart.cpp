@@ -25,13 +25,22 @@ Json map_tooltip(const ExpertMapWords& words) {
                       {{"field", "count"}, {"type", "quantitative"}, {"title", words.units}, {"format", ",d"}}});
 }
 
+// The columns in order, by number or by name.
+Json map_columns(const ExpertMapWords& words) {
+  Json x{{"field", "expert"}, {"type", "ordinal"}, {"axis", {{"labelAngle", 0}, {"labelOverlap", true}}}};
+  if (words.experts.empty()) return x;
+  x["sort"] = words.experts;
+  x["axis"] = {{"labelAngle", -40}, {"labelLimit", 150}, {"labelOverlap", true}};
+  return x;
+}
+
 Json map_spec(const Json& cells, const Json& order, const ExpertMapWords& words) {
   return {{"width", "container"},
           {"height", order.size() * (order.size() > 40 ? 9 : 18)},
           {"data", {{"values", cells}}},
           {"mark", {{"type", "rect"}}},
           {"encoding",
-           {{"x", {{"field", "expert"}, {"type", "ordinal"}, {"axis", {{"labelAngle", 0}, {"labelOverlap", true}}}}},
+           {{"x", map_columns(words)},
             {"y",
              {{"field", "row"},
               {"type", "nominal"},
@@ -58,8 +67,10 @@ Chart expert_map_chart(const std::string& title, const Json& counts, const std::
     std::string name = std::to_string(k);
     if (k < names.size() && names[k].size() <= kMaxNameBytes) name = numbered ? name + " " + names[k] : names[k];
     order.push_back(name);
-    for (size_t e = 0; e < row.size(); ++e)
-      cells.push_back({{"row", name}, {"expert", e}, {"count", row[e]}, {"share", row[e] / sum}});
+    for (size_t e = 0; e < row.size(); ++e) {
+      const Json expert = words.experts.size() == row.size() ? Json(words.experts[e]) : Json(e);
+      cells.push_back({{"row", name}, {"expert", expert}, {"count", row[e]}, {"share", row[e] / sum}});
+    }
   }
   Chart chart{title, "", Json()};
   if (cells.empty()) return chart;

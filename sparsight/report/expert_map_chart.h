@@ -10,10 +10,11 @@ namespace sparsight {
 
 // What the map's numbers mean.
 struct ExpertMapWords {
-  std::string rows;       // "classes", of the caption
-  std::string row;        // "class", of a row
-  std::string units;      // what the cells count: "assignments"
-  bool numbered = false;  // names of rows begin with their number
+  std::string rows;                       // "classes", of the caption
+  std::string row;                        // "class", of a row
+  std::string units;                      // what the cells count: "assignments"
+  bool numbered = false;                  // names of rows begin with their number
+  std::vector<std::string> experts = {};  // names of the columns, all different; or none: their numbers
 };
 
 // counts: [K][E] numbers; entries that are none count as 0. names: of the K rows, or fewer; the others are numbers.

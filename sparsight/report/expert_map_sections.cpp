@@ -6,6 +6,8 @@
 #include "sparsight/report/class_information_text.h"
 #include "sparsight/report/expert_map_chart.h"
 #include "sparsight/report/format.h"
+#include "sparsight/report/superclass_sections.h"
+#include "sparsight/report/superclass_text.h"
 
 namespace sparsight {
 namespace {
@@ -69,7 +71,9 @@ void add_class_maps(Page& page, const RunSummary& run) {
   const auto note = [&](const std::string& layer) {
     return " Rows also differ by chance." + information_note(layers, layer);
   };
-  maps_of_layers(maps, predicted ? "Predicted class by expert" : "Class by expert", run.classes, kClassWords, note)
+  ExpertMapWords words = kClassWords;
+  if (is_guided(run)) words.experts = expert_names(run.super_classes);
+  maps_of_layers(maps, predicted ? "Predicted class by expert" : "Class by expert", run.classes, words, note)
       .show(page, "classes", "Classes and experts", explained ? run.explain.caption : part_of_eval(eval));
 }
 

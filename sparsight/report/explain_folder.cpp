@@ -9,6 +9,7 @@
 #include "sparsight/data/readers/png_write.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/report/format.h"
+#include "sparsight/report/superclass_text.h"
 
 namespace sparsight {
 
@@ -43,7 +44,8 @@ void remove_explanation(const std::string& folder) {
 }
 
 struct MapWords {
-  std::string row, of;  // what a row is, and what it counts
+  std::string row, of;                    // what a row is, and what it counts
+  std::vector<std::string> columns = {};  // of experts; empty: their numbers alone
 };
 
 // One file per layer, a row per name. Returns {layer: file}.
@@ -53,7 +55,7 @@ Json write_maps(const std::string& folder, const std::string& kind, const Json& 
   for (const auto& [layer, counts] : by_layer.items()) {
     const std::string name = kind + "_expert_" + std::to_string(files.size()) + "_" + plain(layer) + ".png";
     write_file_atomically(folder + "/" + name, encode_png(heat_map_picture(layer + ": " + words.row + " by expert",
-                                                                           counts, rows, words.of)));
+                                                                           counts, rows, words.of, words.columns)));
     files[layer] = name;
   }
   return files;
@@ -120,13 +122,19 @@ Json write_explanation(const std::string& folder, const Explanation& explanation
     }
     examples.push_back(std::move(entry));
   }
-  const MapWords words{explanation.by_predicted_class() ? "predicted class" : "class", "a class's assignments"};
+  const MapWords words{explanation.by_predicted_class() ? "predicted class" : "class", "a class's assignments",
+                       expert_names(explanation.expert_super_classes())};
   const Json maps = write_maps(folder, "class", explanation.class_expert, words, explanation.classes);
 
   Json json = {
       {"format", "sparsight-explain"}, {"version", 1}, {"caption", explanation.source}, {"images", explanation.images}};
   if (explanation.accuracy()) json["accuracy"] = *explanation.accuracy();
   json["classes"] = explanation.classes;
+  if (!explanation.super_classes.empty()) {
+    json["super_classes"] = explanation.super_classes;
+    json["super_class_of"] = explanation.super_class_of;
+    json["guided"] = explanation.guided;
+  }
   json["layers"] = explanation.layers;
   json["class_expert"] = explanation.class_expert;
   json["class_expert_by"] = explanation.by_predicted_class() ? "predicted" : "true";

@@ -13,6 +13,7 @@
 #include "sparsight/report/format.h"
 #include "sparsight/report/html.h"
 #include "sparsight/report/page.h"
+#include "sparsight/report/superclass_sections.h"
 #include "sparsight/report/table.h"
 
 namespace sparsight {
@@ -71,6 +72,8 @@ std::string tiles(const RunSummary& run) {
     html += tile(percent(number(last, score.key)), part_of_eval(last) + " " + score.name,
                  whole(number(last, "images")) + " images, step " + whole(number(last, "step")), true);
     html += tile(decimal(number(last, "loss"), 4), part_of_eval(last) + " loss", loss_name(run));
+    if (const auto routed = number(last, "router_accuracy"))
+      html += tile(percent(*routed), "router accuracy", "images routed to their super-class");
   }
   if (const auto best = largest(log.evals, score.key, "val")) {
     const auto count = std::count_if(log.evals.begin(), log.evals.end(),
@@ -96,18 +99,22 @@ void add_results(Page& page, const RunMetrics& log) {
   if (log.evals.empty()) return;
   page.open_section("results", "Results", "last evaluation of each split", true);
   const ScoreName score = score_of(log);
+  const std::vector<Json> evals = last_evals(log);
+  const bool guided =
+      std::ranges::any_of(evals, [](const Json& e) { return number(e, "router_accuracy").has_value(); });
   std::string rows;
-  for (const Json& eval : last_evals(log))
-    rows += "<tr>" + html_cell(html_text(part_of_eval(eval))) + html_cell(html_text(text(eval, "weights"))) +
+  for (const Json& eval : evals)
+    rows += "<tr>" + html_cell(html_text(part_of_eval(eval))) + html_cell(html_text(weights_of_eval(eval))) +
             html_cell(whole(number(eval, "step")), "n") + html_cell(whole(number(eval, "images")), "n") +
-            html_cell(percent(number(eval, score.key)), "n") + html_cell(decimal(number(eval, "loss"), 4), "n") +
+            html_cell(percent(number(eval, score.key)), "n") +
+            (guided ? html_cell(percent(number(eval, "router_accuracy")), "n") : "") +
+            html_cell(decimal(number(eval, "loss"), 4), "n") +
             html_cell(duration(number(eval, "seconds").value_or(-1)), "n") + "</tr>\n";
-  page.body +=
-      html_table("<th>Split</th><th>Weights</th><th class=\"n\">Step</th><th class=\"n\">Images</th><th class=\"n\">" +
-                     std::string(score.key == std::string("accuracy") ? "Accuracy" : "Precision@1") +
-                     "</th>"
-                     "<th class=\"n\">Loss</th><th class=\"n\">Time</th>",
-                 rows);
+  page.body += html_table(
+      "<th>Split</th><th>Weights</th><th class=\"n\">Step</th><th class=\"n\">Images</th><th class=\"n\">" +
+          std::string(score.key == std::string("accuracy") ? "Accuracy" : "Precision@1") + "</th>" +
+          (guided ? "<th class=\"n\">Router accuracy</th>" : "") + "<th class=\"n\">Loss</th><th class=\"n\">Time</th>",
+      rows);
   page.close_section();
 }
 
@@ -237,6 +244,7 @@ void add_experts(Page& page, const RunSummary& run) {
       "<th class=\"n\">Mean top gate</th><th>Experts per token</th>",
       layer_rows(eval));
   page.body += router_table(eval);
+  add_router_measures(page, eval);
   page.charts(expert_charts(run.log));
   page.close_section();
 }
@@ -363,6 +371,7 @@ std::string report_page(const RunSummary& run, const Rows& comparison) {
     page.close_section();
   }
   add_classes(page, run.log);
+  add_superclasses(page, run);
   add_experts(page, run);
   add_expert_maps(page, run);
   add_patch_routing(page, run);

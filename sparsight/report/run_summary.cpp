@@ -16,17 +16,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The class names that the run's checkpoints keep.
-std::vector<std::string> checkpoint_classes(const RunFolder& folder) {
+// What the run's checkpoints keep of its data: names of classes and super-classes.
+void read_checkpoint_data(const RunFolder& folder, RunSummary& run) {
   for (const char* name : {"best", "last"}) {
     if (!folder.has_checkpoint(name)) continue;
     const auto metadata = read_safetensors_metadata(folder.checkpoint(name));
     const auto state = metadata.find("state");
     if (state == metadata.end()) continue;
-    return strings_of(
-        member(member(parse_json_object(state->second, "the state of the checkpoint"), "data"), "classes"));
+    const Json data = member(parse_json_object(state->second, "the state of the checkpoint"), "data");
+    run.classes = strings_of(member(data, "classes"));
+    run.super_classes = strings_of(member(data, "super_classes"));
+    for (const double group : numbers(member(data, "super_class_of")))
+      run.super_class_of.push_back(group >= 0 && group < 1e9 ? static_cast<int64_t>(group) : -1);
+    return;
   }
-  return {};
 }
 
 }  // namespace
@@ -43,7 +46,7 @@ RunSummary read_run_summary(const std::string& path) {
   attempt(run.warnings,
           [&] { run.config = parse_toml(read_run_file(path, "config.toml", kMaxConfigBytes), folder.config()).tree; });
   attempt(run.warnings, [&] { run.env = read_object(path, "env.json"); });
-  attempt(run.warnings, [&] { run.classes = checkpoint_classes(folder); });
+  attempt(run.warnings, [&] { read_checkpoint_data(folder, run); });
   run.explain = read_explanation(path, "explain", run);
   run.explain_images = read_explanation(path, "explain_images", run);
   run.attacks = read_attacks(path, run.warnings);

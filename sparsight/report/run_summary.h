@@ -38,10 +38,12 @@ struct RunSummary {
   Json config;  // {section: {key: value}}, or null
   Json env;     // any JSON object, or null
   std::vector<std::string> classes;
-  ExplainSummary explain;             // of the run's dataset
-  ExplainSummary explain_images;      // of given images
-  std::vector<ShownAttack> attacks;   // those in attacks/
-  std::vector<std::string> warnings;  // what was missing or damaged
+  std::vector<std::string> super_classes;  // names, or empty
+  std::vector<int64_t> super_class_of;     // of each class, or empty
+  ExplainSummary explain;                  // of the run's dataset
+  ExplainSummary explain_images;           // of given images
+  std::vector<ShownAttack> attacks;        // those in attacks/
+  std::vector<std::string> warnings;       // what was missing or damaged
 };
 
 // Raises Error if `path` is not a run folder or its metrics have no records yet.

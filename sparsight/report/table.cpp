@@ -11,6 +11,7 @@
 #include "sparsight/report/class_information_text.h"
 #include "sparsight/report/experts_per_token.h"
 #include "sparsight/report/format.h"
+#include "sparsight/report/superclass_text.h"
 #include "sparsight/report/text_table.h"
 
 namespace sparsight {
@@ -42,10 +43,14 @@ Rows result_rows(const RunMetrics& log) {
   const bool any_fdr = std::ranges::any_of(evals, [&](const Json& eval) { return fdr(eval).has_value(); });
   Rows rows = {{"split", "weights", "step", "images", score.name, "loss"}};
   if (any_fdr) rows[0].insert(rows[0].end() - 1, "FDR@1");
+  const auto routed = [](const Json& eval) { return number(eval, "router_accuracy"); };
+  const bool any_routed = std::ranges::any_of(evals, [&](const Json& eval) { return routed(eval).has_value(); });
+  if (any_routed) rows[0].insert(rows[0].end() - 1, "router accuracy");
   for (const Json& eval : evals) {
-    rows.push_back({or_dash(part_of_eval(eval)), or_dash(text(eval, "weights")), whole(eval, "step"),
+    rows.push_back({or_dash(part_of_eval(eval)), or_dash(weights_of_eval(eval)), whole(eval, "step"),
                     whole(eval, "images"), percent(number(eval, score.key)), decimal(eval, "loss", 4)});
     if (any_fdr) rows.back().insert(rows.back().end() - 1, percent(fdr(eval)));
+    if (any_routed) rows.back().insert(rows.back().end() - 1, percent(routed(eval)));
   }
   return rows;
 }
@@ -104,24 +109,27 @@ Rows information_rows(const Json& layers) {
 }
 
 // "3 41 %, 0 22 %": the experts with the most of a class's assignments.
-std::string top_experts(const std::vector<double>& counts) {
+// names: of the experts, or {}: their numbers.
+std::string top_experts(const std::vector<double>& counts, const std::vector<std::string>& names) {
   std::vector<size_t> order(counts.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, [&](size_t a, size_t b) { return counts[a] > counts[b]; });
   const double sum = sum_of(counts);
   std::string list;
   for (size_t i = 0; i < std::min(kTopExperts, order.size()) && counts[order[i]] > 0; ++i)
-    list += cat(i > 0 ? ", " : "", order[i], " (", percent(counts[order[i]] / sum, 0), ")");
+    list += cat(i > 0 ? ", " : "", counts.size() == names.size() ? names[order[i]] : std::to_string(order[i]), " (",
+                percent(counts[order[i]] / sum, 0), ")");
   return list;
 }
 
-Rows class_rows(const Json& class_expert, const std::vector<std::string>& classes, const std::string& title) {
+Rows class_rows(const Json& class_expert, const std::vector<std::string>& classes, const std::string& title,
+                const std::vector<std::string>& experts) {
   Rows rows = {{title}};
   std::vector<std::vector<std::string>> columns;
   for (const auto& [layer, counts] : class_expert.items()) {
     rows[0].push_back("top experts of " + layer);
     columns.emplace_back();
-    for (const Json& row : counts) columns.back().push_back(top_experts(numbers(row)));
+    for (const Json& row : counts) columns.back().push_back(top_experts(numbers(row), experts));
   }
   for (size_t k = 0; !columns.empty() && k < columns[0].size(); ++k) {
     if (columns[0][k].empty()) continue;
@@ -220,6 +228,7 @@ std::string result_table(const RunMetrics& log) {
   if (const Rows rows = confusion_rows(final_eval(log, false)); rows.size() > 1) table += "\n" + aligned(rows);
   if (const std::string layers = layer_table(member(final_eval(log, true), "layers")); !layers.empty())
     table += "\n" + layers;
+  if (const std::string touched = touched_text(final_eval(log, true)); !touched.empty()) table += "\n" + touched + "\n";
   return table;
 }
 
@@ -232,7 +241,8 @@ std::string evaluation_speed_text(const Json& eval) {
 
 std::string layer_table(const Json& layers) {
   std::string table;
-  for (const Rows& rows : {expert_rows(layers), information_rows(layers), router_rows(layers)})
+  for (const Rows& rows :
+       {expert_rows(layers), router_measure_rows(layers), information_rows(layers), router_rows(layers)})
     if (rows.size() > 1) table += (table.empty() ? "" : "\n") + aligned(rows);
   return table;
 }
@@ -249,8 +259,8 @@ std::string router_metrics(const Json& layer) {
 }
 
 std::string class_expert_table(const Json& class_expert, const std::vector<std::string>& classes,
-                               const std::string& title) {
-  Rows rows = class_rows(class_expert, classes, title);
+                               const std::string& title, const std::vector<std::string>& experts) {
+  Rows rows = class_rows(class_expert, classes, title, experts);
   if (rows.size() <= 1) return "";
   const size_t more = rows.size() - 1 > kListedCells ? rows.size() - 1 - kListedCells : 0;
   rows.resize(rows.size() - more);
@@ -292,9 +302,10 @@ std::string result_markdown(const RunMetrics& log) {
   if (const Rows cells = cell_rows(final_eval(log, false)); !cells.empty()) text += "\n" + markdown(cells);
   const Json eval = final_eval(log, true);
   const Json& layers = member(eval, "layers");
-  for (const Rows& rows :
-       {confusion_rows(final_eval(log, false)), expert_rows(layers), information_rows(layers), router_rows(layers)})
+  for (const Rows& rows : {confusion_rows(final_eval(log, false)), expert_rows(layers), router_measure_rows(layers),
+                           information_rows(layers), router_rows(layers)})
     if (rows.size() > 1) text += "\n" + markdown(rows);
+  if (const std::string touched = touched_text(eval); !touched.empty()) text += "\n" + touched + "\n";
   return text;
 }
 

@@ -27,9 +27,9 @@ std::string evaluation_speed_text(const Json& eval);
 std::string router_metrics(const Json& layer);
 
 // The experts that the images of each class used most, from the "class_expert" of a record; title: of the column of
-// classes. "" without any.
+// classes. "" without any. experts: names of the experts, or none.
 std::string class_expert_table(const Json& class_expert, const std::vector<std::string>& classes,
-                               const std::string& title);
+                               const std::string& title, const std::vector<std::string>& experts = {});
 
 // Which experts took the relevant patches, from the "patch_routing" of explain.json: for each layer, each attribute
 // that names patches and each class, the shares of its images whose patch each expert took, and gave its largest gate;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sparsight/catalogue/model_sections.h"
+#include "sparsight/core/config.h"
 #include "tests/support/errors.h"
 
 namespace sparsight::predict_test {
@@ -14,6 +16,7 @@ namespace {
 struct PredictTestModel : ImageModel {
   PredictTestModel() : ImageModel({3, 4, 5, 3}) {}
   std::vector<double> logits;
+  at::Tensor router_logits;  // [1,E]; undefined: none
   at::Tensor classify(const at::Tensor& features) override { return features; }
   ModelOutput run(const ModelInput&) override {
     Routing routing;
@@ -21,6 +24,10 @@ struct PredictTestModel : ImageModel {
     routing.experts = 4;
     routing.expert = at::tensor({0, 2, 2, 1}, at::kLong);
     routing.kept = at::tensor({1, 1, 1, 0}, at::kLong).to(at::kBool);
+    if (router_logits.defined()) {
+      routing.clean_logits = router_logits;
+      routing.experts = router_logits.size(1);
+    }
     ModelOutput out;
     out.features = at::tensor(logits).unsqueeze(0);
     out.routings = {routing};
@@ -59,6 +66,30 @@ TEST(Predict, NamesClassesAndExperts) {
   EXPECT_EQ(json["class"], "dog");
   EXPECT_EQ(json["classes"][1]["class"], "owl");
   EXPECT_EQ(json["experts"]["blocks.1.mlp"][1]["expert"], 0);
+}
+
+// The routing of PredictTestModel has no logits; with (1, 2, 0) the router takes the image for super-class 1 with
+// 0.665241.
+TEST(Predict, NamesTheSuperClassThatAGuidedRouterChose) {
+  LoadedModel model = model_with({0, std::log(6.0), std::log(3.0)});
+  model.data.super_classes = {"pets", "birds", "fish"};
+  model.data.super_class_of = {0, 0, 1};
+  model.config = resolve(Config::from_text("[moe]\nblocks = [-1]\nexperts = 3\n[losses]\nsuperclass = 0.3", "test"),
+                         model_sections());
+  auto guided = std::make_shared<PredictTestModel>();
+  guided->logits = {0, 2, 1};
+  guided->router_logits = at::tensor({1.f, 2.f, 0.f}).view({1, 3});
+  model.model = guided;
+  const Prediction prediction = predict(model, kPredictTestImage, "a.png", 1);
+  ASSERT_TRUE(prediction.layers[0].super_class.has_value());
+  EXPECT_EQ(prediction.layers[0].super_class->number, 1);
+  EXPECT_NE(to_text(prediction).find("blocks.1.mlp: super-class 1 (birds) 66.5 %, expert 2 66.7 %"), std::string::npos)
+      << to_text(prediction);
+  const Json json = to_json(prediction)["super_classes"]["blocks.1.mlp"];
+  EXPECT_EQ(json["super_class"], "birds");
+  EXPECT_EQ(json["number"], 1);
+  EXPECT_NEAR(json["probability"].get<double>(), 0.665241, 1e-6);
+  EXPECT_FALSE(to_json(predict(model_with({0, 1, 2}), kPredictTestImage, "a.png", 1)).contains("super_classes"));
 }
 
 TEST(Predict, NeverNamesMoreClassesThanThereAre) {

@@ -69,6 +69,53 @@ TEST(Table, SaysWhatExpertsTellAboutTheClass) {
   EXPECT_EQ(result_table(sort_metrics({eval_record("test", 1, 0.5)})).find("bits"), std::string::npos);
 }
 
+// ln 3 = 1.099. Values as an evaluation of a guided per-image router has them, and of one that routes tokens.
+TEST(Table, ShowsWhatWasMeasuredOfRouters) {
+  Json record = eval_record("test", 1, 0.5);
+  record["router_accuracy"] = 0.75;
+  record["touched"] = {
+      {"parameters", 5719336.0}, {"parameters_max", 5719336}, {"bytes", 22877344.0}, {"bytes_max", 22877344}};
+  record["layers"][0].update(
+      {{"usage_entropy", 0.5623}, {"experts_per_image", 1.0}, {"experts_per_image_max", 1}, {"router_accuracy", 0.75}});
+  Json tokens = record["layers"][0];
+  tokens.update({{"layer", "blocks.3.mlp"}, {"experts_per_image", 2.25}, {"experts_per_image_max", 3}});
+  tokens.erase("router_accuracy");
+  record["layers"].push_back(tokens);
+  const std::string table = result_table(sort_metrics({record}));
+  EXPECT_NE(table.find("  accuracy  router accuracy  loss\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("  50.00 %   75.00 %          0.5000\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("  MoE layer     entropy of usage  experts per image  router accuracy\n"
+                       "  blocks.1.mlp  0.562 of 1.099    1.00               75.00 %\n"
+                       "  blocks.3.mlp  0.562 of 1.099    2.25, at most 3    -\n"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("weights touched per image: 5,719,336 parameters (22.88 MB in fp32)\n"), std::string::npos);
+  EXPECT_NE(result_markdown(sort_metrics({record})).find("| blocks.1.mlp | 0.562 of 1.099 | 1.00 | 75.00 % |"),
+            std::string::npos);
+  EXPECT_EQ(result_table(sort_metrics({eval_record("test", 1, 0.5)})).find("router accuracy"), std::string::npos);
+}
+
+// Both weights are listed; the averaged ones are the result, although the raw ones are of a later step.
+TEST(Table, M35_SaysWhichOfRawAndAveragedWeightsIsTheResult) {
+  Json raw = eval_record("test", 20, 0.5), averaged = eval_record("test", 10, 0.75);
+  raw["reported"] = false;
+  averaged["weights"] = "ema";
+  averaged["reported"] = true;
+  const RunMetrics log = sort_metrics({raw, averaged});
+  EXPECT_EQ(final_eval(log, false)["weights"], "ema");
+  EXPECT_EQ(final_eval(log, true)["weights"], "ema");
+  const std::string table = result_table(log);
+  EXPECT_NE(table.find("  test   ema (the result)  10    1,000   75.00 %"), std::string::npos) << table;
+  EXPECT_NE(table.find("  test   model             20    1,000   50.00 %"), std::string::npos) << table;
+}
+
+TEST(Table, NamesExpertsBySuperClass) {
+  const Json maps = Json::parse(R"({"a": [[1, 3]]})");
+  EXPECT_EQ(class_expert_table(maps, {"cat"}, "class", {"0 pets", "1 birds"}),
+            "  class  top experts of a\n"
+            "  cat    1 birds (75 %), 0 pets (25 %)\n");
+}
+
 TEST(Table, NamesTheMostFrequentConfusions) {
   Json record = eval_record("test", 1, 0.5);
   for (int i = 9; i > 0; --i)
