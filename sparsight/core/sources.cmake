@@ -1,5 +1,6 @@
 torch_free_sources(
   core/background_thread.cpp
+  core/block_list.cpp
   core/config.cpp
   core/config_text.cpp
   core/engines.cpp

@@ -1,5 +1,6 @@
 #include "sparsight/moe/moe_spec.h"
 
+#include "sparsight/core/block_list.h"
 #include "sparsight/core/config.h"
 #include "sparsight/moe/register_moe.h"
 
@@ -65,19 +66,6 @@ std::shared_ptr<Experts> MoeSpec::make_shared_experts(int64_t width, int64_t mlp
 
 namespace {
 
-// Sets chosen[index] = spec for the blocks; negative numbers count from the end.
-void set_blocks(const std::vector<int64_t>& blocks, const MoeSpec* spec, const char* where,
-                std::vector<const MoeSpec*>& chosen) {
-  const auto depth = static_cast<int64_t>(chosen.size());
-  for (const int64_t block : blocks) {
-    const int64_t index = block < 0 ? depth + block : block;
-    if (index < 0 || index >= depth)
-      fail_usage(where, " blocks: there is no block ", block, " in a model of ", depth, " blocks; allowed are ", -depth,
-                 " to ", depth - 1);
-    chosen[static_cast<size_t>(index)] = spec;
-  }
-}
-
 // Applies an entry to the section [router] or [experts]: another component starts from its own defaults.
 void change_component(Json& section, const Json& change, const char* name) {
   if (!change.is_object()) fail_usage(name, " must be a table, got ", shown(change));
@@ -122,17 +110,13 @@ MoeSpec::Override read_override(const Json& entry, Json resolved) {
 
 std::vector<const MoeSpec*> MoeSpec::layers(int64_t depth) const {
   std::vector<const MoeSpec*> chosen(static_cast<size_t>(depth), nullptr);
-  set_blocks(options.blocks, this, "[moe]", chosen);
-  std::vector<const MoeSpec*> overridden(static_cast<size_t>(depth), nullptr);
-  for (const Override& some : overrides) {
-    std::vector<const MoeSpec*> here(static_cast<size_t>(depth), nullptr);
-    set_blocks(some.blocks, some.spec.get(), "[[moe.layer]]", here);
-    for (size_t i = 0; i < here.size(); ++i) {
-      if (!here[i]) continue;
-      if (overridden[i]) fail_usage("[[moe.layer]] has block ", i, " twice; list each block once");
-      chosen[i] = overridden[i] = here[i];
-    }
-  }
+  for (const size_t block : block_indices(options.blocks, depth, "[moe]")) chosen[block] = this;
+  std::vector<std::vector<int64_t>> overridden;
+  for (const Override& some : overrides) overridden.push_back(some.blocks);
+  const std::vector<int64_t> override_of = list_of_each_block(overridden, depth, "[[moe.layer]]");
+  for (size_t i = 0; i < chosen.size(); ++i)
+    if (override_of[i] >= 0) chosen[i] = overrides[static_cast<size_t>(override_of[i])].spec.get();
+  if (overrides.empty() || !shares_router()) return chosen;
   for (const MoeSpec* spec : chosen)
     if (spec && shares_router() && (spec->options.experts != options.experts || !spec->shares_router()))
       fail_usage(

@@ -1,4 +1,5 @@
 light_tests(
+  core/block_list_test.cpp
   core/config_test.cpp
   core/config_text_test.cpp
   core/engines_test.cpp
