@@ -1,4 +1,4 @@
-// One router for all MoE layers of a model ([router] scope = "model"): it runs once, on the tokens before the first of
+// One router for all MoE layers of a model (MoeSpec::shares_router): it runs once, on the tokens before the first of
 // the layers, and all of them use its routing and gates. Mobile V-MoE (Daxberger et al. 2023), section 3.
 // Letters: moe/axes.md.
 #pragma once

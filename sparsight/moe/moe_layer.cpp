@@ -11,9 +11,7 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const LayerContext& context)
       width_(context.width),
       expert_count_(spec.options.experts),
       outputs_(context.outputs > 0 ? context.outputs : context.width),
-      router_(spec.shares_router()
-                  ? nullptr
-                  : register_module("router", spec.make_router({context.width, spec.options.experts}))),
+      router_(make_own_router(spec, context)),
       experts_(register_module("experts", spec.make_experts(context.width, context.mlp_hidden, context.outputs))),
       shared_(spec.make_shared_experts(context.width, context.mlp_hidden, context.outputs)),
       dispatcher_(spec.dispatcher),
@@ -22,8 +20,13 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const LayerContext& context)
       policy_{spec.capacity, spec.losses, spec.options.gate_rule()} {
   if (shared_) register_module("shared", shared_);
   if (router_) policy_.losses = with_router_weights(spec.losses, *router_, path_);
-  if (!router_ && !context.can_share_router)
+}
+
+std::shared_ptr<Router> MoeLayer::make_own_router(const MoeSpec& spec, const LayerContext& context) {
+  if (!context.can_share_router && spec.router.scope == "model")
     fail_usage("[router] scope = \"model\" is for models with blocks (vit, mlp); remove router.scope");
+  if (context.can_share_router && spec.shares_router()) return nullptr;
+  return register_module("router", spec.make_router({context.width, spec.options.experts}));
 }
 
 bool MoeLayer::pack_experts(WeightType type) {
@@ -65,7 +68,7 @@ void MoeLayer::check(const MoeInput& input) const {
 Routing MoeLayer::route(const MoeInput& input) {
   check(input);
   if (!router_)
-    fail("the MoE layer ", path_, " has no router of its own ([router] scope = \"model\"); give it a routing");
+    fail("the MoE layer ", path_, " has no router of its own, since the model's decides for it; give it a routing");
   return route_tokens(*router_, {input.tokens, input.layout, path_, input.mode, input.random, input.context}, policy_);
 }
 

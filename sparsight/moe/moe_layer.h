@@ -54,8 +54,8 @@ void for_each_router_owner(const torch::nn::Module& model, const std::function<v
 
 class MoeLayer : public torch::nn::Module, public HasRouter {
  public:
-  // With [router] scope = "model" the layer has no router: it only applies routings. Raises UsageError if the model
-  // cannot share one.
+  // In a model with one router for all layers (MoeSpec::shares_router) the layer has none: it only applies routings.
+  // Raises UsageError for [router] scope = "model" where the model cannot share a router.
   MoeLayer(const MoeSpec& spec, const LayerContext& context);
 
   // Decides: router, losses, capacity (route_tokens.h). Raises Error for tokens of another shape than the layout's or
@@ -85,6 +85,8 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
                              const Router* deciding = nullptr) const;
 
  private:
+  // Null if the model's router decides.
+  std::shared_ptr<Router> make_own_router(const MoeSpec& spec, const LayerContext& context);
   void check(const MoeInput& input) const;
   // Adds shared experts to the output of the routed ones, applies the sigmoid, sets padding to 0.
   at::Tensor finish(at::Tensor routed, const MoeInput& input);

@@ -35,8 +35,9 @@ GateRule MoeOptions::gate_rule() const {
 
 void RouterScopeOptions::declare(OptionSet& set) {
   set.choice(
-      "scope", &scope, {"layer", "model"},
-      "layer: one router per MoE layer; model: one router before the first MoE block decides for all (Mobile V-MoE)");
+      "scope", &scope, {"auto", "layer", "model"},
+      "layer: one router per MoE layer; model: one router before the first MoE block decides for all (Mobile V-MoE); "
+      "auto: model for per_image where the model can share a router, else layer");
 }
 
 namespace {
@@ -54,6 +55,11 @@ int64_t choices_setting(const Json& router) {
 }
 
 }  // namespace
+
+bool MoeSpec::shares_router() const {
+  if (router.scope != "auto") return router.scope == "model";
+  return make_router({1, options.experts})->decides_for_model();
+}
 
 std::shared_ptr<Experts> MoeSpec::make_experts(int64_t width, int64_t mlp_hidden, int64_t outputs) const {
   return make_kind({options.experts, width, options.hidden_for(mlp_hidden), outputs});
@@ -75,18 +81,16 @@ void change_component(Json& section, const Json& change, const char* name) {
     section.update(change);
 }
 
-// One entry of [[moe.layer]].
-MoeSpec::Override read_override(const Json& entry, Json resolved) {
+// One entry of [[moe.layer]]. shares_router: that of [moe].
+MoeSpec::Override read_override(const Json& entry, Json resolved, bool shares_router) {
   MoeSpec::Override result;
   Json& moe = resolved["moe"];
   moe.erase("layer");
   bool has_blocks = false;
-  const bool shares_router = read_shared<RouterScopeOptions>(resolved, "router").scope == "model";
-  const Json router = resolved.at("router");
   for (const auto& [key, value] : entry.items()) {
     if (shares_router && (key == "router" || key == "capacity" || key == "losses"))
-      fail_usage("moe.layer: one router decides for all MoE layers ([router] scope = \"model\"), so ", key,
-                 " cannot differ between them; remove it");
+      fail_usage("moe.layer: one router decides for all MoE layers, so ", key,
+                 " cannot differ between them; remove it, or set router.scope = \"layer\" for a router in each layer");
     if (key == "router" && value.is_object() && value.contains("scope"))
       fail_usage("moe.layer: scope applies to all MoE layers; set it in [router]");
     if (key == "router" || key == "expert")
@@ -100,7 +104,7 @@ MoeSpec::Override read_override(const Json& entry, Json resolved) {
     has_blocks = has_blocks || key == "blocks";
   }
   if (!has_blocks) fail_usage("an entry of moe.layer needs blocks, as in blocks = [8, 10]; got ", shown(entry));
-  if (router.contains("scope")) resolved["router"]["scope"] = router.at("scope");
+  resolved["router"]["scope"] = shares_router ? "model" : "layer";
   result.spec = std::make_shared<MoeSpec>(read_moe_spec(resolved));
   result.blocks = result.spec->options.blocks;
   return result;
@@ -118,11 +122,9 @@ std::vector<const MoeSpec*> MoeSpec::layers(int64_t depth) const {
     if (override_of[i] >= 0) chosen[i] = overrides[static_cast<size_t>(override_of[i])].spec.get();
   if (overrides.empty() || !shares_router()) return chosen;
   for (const MoeSpec* spec : chosen)
-    if (spec && shares_router() && (spec->options.experts != options.experts || !spec->shares_router()))
-      fail_usage(
-          "[router] scope = \"model\": one router decides for all MoE layers, so all need the same number of experts; "
-          "got ",
-          options.experts, " and ", spec->options.experts);
+    if (spec && spec->options.experts != options.experts)
+      fail_usage("one router decides for all MoE layers, so all need the same number of experts; got ", options.experts,
+                 " and ", spec->options.experts, "; set router.scope = \"layer\" for a router in each layer");
   return chosen;
 }
 
@@ -145,7 +147,9 @@ MoeSpec read_moe_spec(const Json& resolved) {
     if (!kind) fail("the function that makes the experts ", shown(experts.at("name")), " returned null");
     return kind;
   };
-  for (const Json& entry : spec.options.layer) spec.overrides.push_back(read_override(entry, resolved));
+  if (!spec.options.layer.empty())
+    for (const bool shared = spec.shares_router(); const Json& entry : spec.options.layer)
+      spec.overrides.push_back(read_override(entry, resolved, shared));
   return spec;
 }
 

@@ -38,7 +38,7 @@ struct MoeOptions {
 
 // Settings of the section [router] for every router.
 struct RouterScopeOptions {
-  std::string scope = "layer";
+  std::string scope = "auto";
   void declare(OptionSet& set);
 };
 
@@ -51,8 +51,9 @@ struct MoeSpec {
   std::function<std::shared_ptr<Experts>(ExpertShape)> make_kind;  // of [experts] name
   std::shared_ptr<Dispatcher> dispatcher = local_dispatcher();
 
-  // Whether one router decides for all MoE layers of the model.
-  bool shares_router() const { return router.scope == "model"; }
+  // Whether one router decides for all MoE layers of a model that can hand its routing to them: [router] scope, where
+  // "auto" asks the router itself (Router::decides_for_model). Raises UsageError for settings that make no router.
+  bool shares_router() const;
 
   // The layer's routed experts for tokens of `width`, and the shared ones (null without). [moe] hidden = 0 means
   // `mlp_hidden`, shared_hidden = 0 for the hidden width of a routed expert, outputs = 0 for `width`.

@@ -61,6 +61,10 @@ class Router : public torch::nn::Module {
   // default.
   virtual void declare(OptionSet&) {}
 
+  // Whether it is meant to decide once for all MoE layers of a model, as [router] scope = "auto" asks; else each layer
+  // has its own.
+  virtual bool decides_for_model() const { return false; }
+
   // Whether its routings are soft: weighted means of tokens instead of choices.
   virtual bool mixes_tokens() const { return false; }
 

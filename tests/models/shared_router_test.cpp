@@ -115,6 +115,54 @@ TEST(SharedRouter, ItsLossesCountOnceAndItLearnsFromItsRoutings) {
   EXPECT_FALSE(torch::equal(biased->named_buffers()["router.bias"], before));
 }
 
+// A router of images decides for the model unless told otherwise; others decide for their layer. Files from before
+// "auto" say "layer".
+TEST(SharedRouter, TheScopeIsWhatTheRouterDeclaresUnlessItIsSet) {
+  const auto layers = [](const std::string& scope, const std::string& router) {
+    std::vector<std::string> names;
+    for (const Routing& routing : small_vit(config_of(scope, {2, 3}, router))->forward({images()}).routings)
+      names.push_back(routing.layer);
+    return names;
+  };
+  const std::vector<std::string> one{"router"}, each{"blocks.2.mlp", "blocks.3.mlp"};
+  EXPECT_EQ(layers("auto", "per_image"), one);
+  EXPECT_EQ(layers("model", "per_image"), one);
+  EXPECT_EQ(layers("layer", "per_image"), each);
+  EXPECT_EQ(layers("auto", "softmax_topk"), each);
+  EXPECT_EQ(layers("model", "softmax_topk"), one);
+  Json unset = config_of("auto", {2, 3});
+  unset["router"].erase("scope");
+  EXPECT_TRUE(read_moe_spec(unset).shares_router());
+}
+
+TEST(SharedRouter, LayersWithSettingsOfTheirOwnKeepTheScopeOfAll) {
+  const auto with_layer = [](const std::string& router, const Json& layer) {
+    Json config = config_of("auto", {2}, router);
+    config["moe"]["layer"] = Json::array({layer});
+    return config;
+  };
+  const Json hidden{{"blocks", {3}}, {"hidden", 24}}, by_image{{"blocks", {3}}, {"router", {{"name", "per_image"}}}},
+      wider{{"blocks", {3}}, {"experts", 5}};
+  EXPECT_EQ(small_vit(with_layer("per_image", hidden))->forward({images()}).routings.size(), 1u);
+  const ModelOutput mixed = small_vit(with_layer("softmax_topk", by_image))->forward({images()});
+  ASSERT_EQ(mixed.routings.size(), 2u);
+  EXPECT_EQ(mixed.routings[1].layer, "blocks.3.mlp");
+  EXPECT_NE(testing::message_of<UsageError>([&] {
+              small_vit(with_layer("per_image", by_image));
+            }).find("set router.scope = \"layer\" for a router in each layer"),
+            std::string::npos);
+  EXPECT_NE(testing::message_of<UsageError>([&] {
+              small_vit(with_layer("per_image", wider));
+            }).find("same number of experts; got 10 and 5"),
+            std::string::npos);
+}
+
+// Where no routing can be handed over, the layer has the router: one MoE layer by itself.
+TEST(SharedRouter, ALayerByItselfHasItsRouter) {
+  EXPECT_NE(MoeLayer(read_moe_spec(config_of("auto", {0})), {"moe", 8, 16}).own_router(), nullptr);
+  EXPECT_THROW(MoeLayer(read_moe_spec(config_of("model", {0})), {"moe", 8, 16}), UsageError);
+}
+
 TEST(SharedRouter, IsForModelsWithBlocks) {
   EXPECT_NE(testing::message_of<UsageError>([] {
               models().make("cnn", Json::object(), "model",

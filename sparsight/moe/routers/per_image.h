@@ -1,8 +1,7 @@
 // One routing decision for a whole image: all its tokens go to the same experts with the same gates, so that only K
 // experts of the layer are loaded for an image.
-// Daxberger et al. 2023, "Mobile V-MoEs: Scaling Down Vision Transformers via Sparse Mixture-of-Experts", section 3.
-// Differs from the paper: each MoE layer has a router of its own, which sees that layer's input; the paper's single
-// router decides for all of them. Letters: moe/axes.md.
+// Daxberger et al. 2023, "Mobile V-MoEs: Scaling Down Vision Transformers via Sparse Mixture-of-Experts", section 3:
+// a single router decides for all MoE layers of the model (models/shared_router.h). Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/router.h"
@@ -45,6 +44,7 @@ class PerImageRouter : public Router, public Initialized {
   std::vector<std::string> random_purposes() const override { return {"noise"}; }
   bool has_noise() const override { return options_.noise > 0; }
   bool needs_target() const override { return options_.teacher_forced; }
+  bool decides_for_model() const override { return true; }
   void initialize(const InitRandom& random) override;  // weight N(0, 0.02²)
 
   at::Tensor weight;       // [E,D]
