@@ -149,18 +149,20 @@ BoundWeights::~BoundWeights() {
 
 std::string describe_router(const std::string& config, int64_t dim) {
   const RouterSetup setup(config, dim);
-  Json weights = Json::array(), losses = Json::object();
+  Json weights = Json::array(), losses = Json::object(), averaged = Json::array();
   for (size_t i = 0; i < setup.weights.size(); ++i)
     weights.push_back({{"name", setup.weight_names[i]},
                        {"shape", setup.weights[i].sizes().vec()},
                        {"parameter", i < setup.parameters},
                        {"integer", setup.weights[i].scalar_type() == torch::kLong}});
   for (const LossWeight& loss : setup.weighed) losses[loss.name] = loss.weight;
+  for (const RoutingLoss& loss : routing_losses())
+    if (loss.over_routers == OverRouters::mean && losses.contains(loss.name)) averaged.push_back(loss.name);
   return Json{
       {"weights", weights},         {"soft", is_soft(setup)},       {"learns", setup.router->needs_post_step_update()},
       {"losses", losses},           {"per_token", setup.per_token}, {"logits", setup.has_logits},
       {"scores", setup.has_scores}, {"groups", setup.groups},       {"samples", setup.samples},
-      {"metrics", setup.metrics}}
+      {"metrics", setup.metrics},   {"averaged", averaged}}
       .dump();
 }
 

@@ -58,7 +58,8 @@ class BoundWeights {
 };
 
 // JSON: {"weights": [{"name", "shape", "parameter", "integer"}], "soft", "learns", "losses": {name: weight},
-// "per_token", "logits", "scores", "groups", "samples": [name], "metrics": [name]}.
+// "per_token", "logits", "scores", "groups", "samples": [name], "metrics": [name], "averaged": [names of those of
+// "losses" that several routers average instead of sum]}.
 std::string describe_router(const std::string& config, int64_t dim);
 // JSON: {name: {"summary", "options": [{"name", "type", "allowed", "default", "help"}]}}.
 std::string list_routers();

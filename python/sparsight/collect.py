@@ -9,15 +9,30 @@ from .moe_mlp import MoEMLP
 class CollectedRoutings:
     """The routings of the forward passes inside `collect_routings`."""
 
-    def __init__(self, names):
+    def __init__(self, layers):
         #: {module name: [the `sparsight.Routing` of each forward pass]}
-        self.by_layer = {name: [] for name in names}
+        self.by_layer = {name: [] for name in layers}
+        self._routers = {name: layer.router for name, layer in layers.items()}
 
     @property
     def loss(self):
-        """[], the weighted load balancing losses, summed over layers and forward passes; differentiable."""
-        losses = [routing.loss for routings in self.by_layer.values() for routing in routings]
+        """[], the weighted losses of the routers, summed over layers and forward passes; differentiable.
+
+        The guided loss `superclass` is averaged over the layers that have it.
+        """
+        losses = [self._loss_of(name, routing) for name, routings in self.by_layer.items() for routing in routings]
         return torch.stack(losses).sum() if losses else torch.zeros(())
+
+    def _loss_of(self, layer, routing):
+        loss = routing.loss
+        for name in self._averaged_by(layer):
+            count = sum(name in self._averaged_by(other) for other, routings in self.by_layer.items() if routings)
+            excess = self._routers[layer].loss_weights[name] * (1 - 1 / count)
+            loss = loss - excess * routing.losses[name]
+        return loss
+
+    def _averaged_by(self, layer):
+        return getattr(self._routers[layer], "averaged_losses", ())
 
 
 @contextlib.contextmanager

@@ -87,6 +87,8 @@ class Router(nn.Module):
         self.needs_post_step_update = info["learns"]
         #: weights of the losses in `routing.loss`
         self.loss_weights = dict(info["losses"])
+        #: those of them whose mean over several routers counts, not the sum (superclass)
+        self.averaged_losses = tuple(info["averaged"])
         #: K in training, or 0 if the number of experts per token is not fixed
         self.per_token = info["per_token"]
         #: number of expert groups G of a two-level router that also balances its groups (balanced_hierarchical), or 0

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include <torch/types.h>
 
@@ -63,20 +64,31 @@ bool needs_router_noise(const std::string& name) {
        known.empty() ? "none" : join(known), remedy);
 }
 
-// The weighted sum over layers of one loss; undefined where the pass does not have it.
-at::Tensor sum_of(const Term& term, const ModelOutput& output) {
-  at::Tensor sum;
-  const auto add = [&](const at::Tensor& value) { sum = sum.defined() ? sum + value : value; };
+// One loss of each router, with the weight of training or with that of the term.
+std::vector<NamedLoss> losses_of(const Term& term, const ModelOutput& output) {
+  std::vector<NamedLoss> losses;
   if (term.weight < 0) {
-    for (const NamedLoss& loss : output.losses)
-      if (loss.name == term.name) add(loss.weight * loss.value);
-    return sum;
+    std::ranges::copy_if(output.losses, std::back_inserter(losses),
+                         [&](const NamedLoss& loss) { return loss.name == term.name; });
+    return losses;
   }
   LossVariants variants;
   if (term.name == "gshard") variants.switch_counts = "first";
+  const RoutingLoss& loss = loss_named(term.name);
   for (const Routing& routing : output.routings)
-    if (const at::Tensor value = loss_named(term.name).value(routing, variants); value.defined())
-      add(term.weight * value);
+    if (const at::Tensor value = loss.value(routing, variants); value.defined())
+      losses.push_back({term.name, value, term.weight, loss.over_routers});
+  average_over_routers(losses);
+  return losses;
+}
+
+// The weighted loss of all routers; undefined where the pass does not have it.
+at::Tensor weighted_loss(const Term& term, const ModelOutput& output) {
+  at::Tensor sum;
+  for (const NamedLoss& loss : losses_of(term, output)) {
+    const at::Tensor weighted = loss.weight * loss.value;
+    sum = sum.defined() ? sum + weighted : weighted;
+  }
   return sum;
 }
 
@@ -102,7 +114,7 @@ at::Tensor router_loss(const ModelOutput& output, const RouterLossOptions& optio
   at::Tensor sum = at::zeros({}, output.logits.options());
   for (const std::string& text : options.router_losses) {
     const Term term = term_of(text);
-    const at::Tensor value = sum_of(term, output);
+    const at::Tensor value = weighted_loss(term, output);
     if (!value.defined()) fail_without(term.name, output);
     sum = sum + options.router_weight * value.to(sum.scalar_type());
   }

@@ -22,8 +22,8 @@ struct RouterLossOptions {
   void check() const;
 };
 
-// []: the weighted sum over the chosen losses and the layers, differentiable; 0 without any. Raises Error where the
-// pass does not have one of them: a load loss without router noise is refused.
+// []: the weighted sum over the chosen losses and the routers (RoutingLoss::over_routers), differentiable; 0 without
+// any. Raises Error where the pass does not have one of them: a load loss without router noise is refused.
 at::Tensor router_loss(const ModelOutput& output, const RouterLossOptions& options);
 
 }  // namespace sparsight

@@ -56,6 +56,7 @@ ModelOutput ImageModel::features(const ModelInput& input) {
   ModelInput normalized = input;
   if (normalize_) normalized.images = normalize_->forward(input.images);
   ModelOutput out = run(normalized);
+  average_over_routers(out.losses);
   for (const std::string& name : input.taps) SPARSIGHT_CHECK(out.taps.count(name) == 1);
   return out;
 }

@@ -82,8 +82,9 @@ std::vector<RoutingLoss> library_losses() {
       {"sequence_balance",
        "the sequence-wise balance loss of DeepSeek-V3: as switch, within each image; 1 when balanced",
        [](R r, V) { return sequence_balance_loss(r); }},
-      {"superclass", "the guided loss of Mobile V-MoE: cross-entropy of the router against super-classes",
-       [](R r, V) { return superclass_loss(r); }, /*needs_target=*/true},
+      {"superclass",
+       "the guided loss of Mobile V-MoE: cross-entropy of the router against super-classes, averaged over the routers",
+       [](R r, V) { return superclass_loss(r); }, /*needs_target=*/true, /*needs_noise=*/false, OverRouters::mean},
       {"separation",
        "the loss of separately trained pMoE routers: each expert's scores for its class against the other class of its "
        "pair",

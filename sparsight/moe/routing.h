@@ -13,11 +13,16 @@ namespace sparsight {
 
 struct SoftRouting;
 
-// One auxiliary loss of a routing.
+// How a loss counts that several routers of a model have.
+enum class OverRouters { sum, mean };
+
+// One auxiliary loss of a routing. A model's losses of one name are always summed; those whose mean is meant are
+// divided by their number first (average_over_routers).
 struct NamedLoss {
-  std::string name;   // "importance", summed over layers under one name by the trainer
+  std::string name;   // "importance"
   at::Tensor value;   // [] fp32, unweighted, differentiable
   double weight = 0;  // what the trainer multiplies it by
+  OverRouters over_routers = OverRouters::sum;
 };
 
 // How the N tokens of a batch are arranged in images, so that a routing can be shown as a picture.

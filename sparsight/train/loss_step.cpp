@@ -61,7 +61,7 @@ void LossStep::add(const Batch& batch) {
 void LossStep::add(const Batch& batch, const std::vector<ModelOutput>& passes, const at::Tensor& task) {
   const auto count = static_cast<double>(passes.size());
   at::Tensor total = context_.train.task_weight * task;
-  std::map<std::string, double> auxiliary;  // unweighted, summed over layers
+  std::map<std::string, double> auxiliary;  // unweighted, over all routers
   for (const ModelOutput& output : passes)
     for (const NamedLoss& loss : output.losses) {
       total = total + (loss.weight / count) * loss.value;

@@ -12,6 +12,7 @@ torch_tests(
   moe/losses/balance_losses_test.cpp
   moe/losses/cv_squared_test.cpp
   moe/losses/loss_variants_test.cpp
+  moe/losses/over_routers_test.cpp
   moe/losses/robust_moe_losses_test.cpp
   moe/losses/separation_test.cpp
   moe/losses/shazeer_losses_test.cpp

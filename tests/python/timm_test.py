@@ -89,6 +89,23 @@ class Collect(unittest.TestCase):
         for i in (0, 2):
             self.assertGreater(self.model.blocks[i]["mlp"].router.weight.grad.abs().sum().item(), 0)
 
+    def test_guided_losses_are_averaged_over_the_layers(self):
+        for i in (0, 2):
+            layer = sparsight.MoEMLP(16, 4, router="per_image", losses={"superclass": 0.5, "vmoe_importance": 0.1})
+            self.model.blocks[i]["mlp"] = layer
+            self.assertEqual(layer.router.averaged_losses, ("superclass",))
+            nn.init.normal_(layer.router.weight)
+        target = torch.eye(4)[:3]
+        layers = [self.model.blocks[i]["mlp"] for i in (0, 2)]
+        with sparsight.collect_routings(self.model) as routings:
+            for layer in layers:
+                layer(torch.randn(3, 5, 16), target=target)
+        each = [routing.losses for layer in routings.by_layer.values() for routing in layer]
+        guided = (each[0]["superclass"] + each[1]["superclass"]) / 2
+        self.assertGreater((each[0]["superclass"] - each[1]["superclass"]).abs().item(), 1e-3)
+        balance = each[0]["vmoe_importance"] + each[1]["vmoe_importance"]
+        torch.testing.assert_close(routings.loss, 0.5 * guided + 0.1 * balance)
+
     def test_mistakes_are_errors_and_an_exception_ends_the_collection(self):
         with self.assertRaisesRegex(ValueError, "no sparsight.MoEMLP"):
             with sparsight.collect_routings(nn.Linear(2, 2)):

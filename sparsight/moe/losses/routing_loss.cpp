@@ -1,5 +1,7 @@
 #include "sparsight/moe/losses/routing_loss.h"
 
+#include <map>
+
 #include "sparsight/core/error.h"
 #include "sparsight/moe/register_moe.h"
 
@@ -56,7 +58,7 @@ std::vector<NamedLoss> compute_losses(const Routing& routing, const LossOptions&
     if (options.weights[i] <= 0) continue;
     const RoutingLoss& loss = routing_losses()[i];
     if (const at::Tensor value = loss.value(routing, options.variants); value.defined())
-      losses.push_back({loss.name, value, options.weights[i]});
+      losses.push_back({loss.name, value, options.weights[i], loss.over_routers});
   }
   for (const RouterLoss& loss : own) {
     if (loss.weight <= 0) continue;
@@ -64,6 +66,14 @@ std::vector<NamedLoss> compute_losses(const Routing& routing, const LossOptions&
       losses.push_back({loss.name, value, loss.weight});
   }
   return losses;
+}
+
+void average_over_routers(std::vector<NamedLoss>& losses) {
+  std::map<std::string, int64_t> routers;
+  for (const NamedLoss& loss : losses) ++routers[loss.name];
+  for (NamedLoss& loss : losses)
+    if (const int64_t count = routers[loss.name]; loss.over_routers == OverRouters::mean && count > 1)
+      loss.value = loss.value / count;
 }
 
 }  // namespace sparsight

@@ -28,6 +28,7 @@ struct RoutingLoss {
                       const LossVariants&);  // [] unweighted, or undefined where the routing has no such term
   bool needs_target = false;                 // needs Routing::target: trained only with guided images
   bool needs_noise = false;                  // needs router noise
+  OverRouters over_routers = OverRouters::sum;
 };
 
 // A loss that a router's paper trains with, and its weight there.
@@ -61,5 +62,9 @@ LossOptions with_default_weights(LossOptions options, const std::vector<LossWeig
 // The losses of one routing with a weight above 0, then its router's own losses; none for a soft routing.
 std::vector<NamedLoss> compute_losses(const Routing& routing, const LossOptions& options,
                                       const std::vector<RouterLoss>& own = {});
+
+// For the losses of one pass through a model: divides the value of each that counts as a mean by how many routers have
+// a loss of its name, so that their sum is the mean.
+void average_over_routers(std::vector<NamedLoss>& losses);
 
 }  // namespace sparsight
