@@ -2,6 +2,7 @@ torch_sources(
   models/adapt_weights.cpp
   models/block_mlp.cpp
   models/cnn.cpp
+  models/dense_layers.cpp
   models/engine_rates.cpp
   models/expert_weights.cpp
   models/image_model.cpp

@@ -5,6 +5,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/models/dense_layers.h"
 #include "sparsight/moe/validate_router.h"
 #include "sparsight/nn/dropout.h"
 
@@ -84,6 +85,9 @@ void VitOptions::declare(OptionSet& set) {
   set.integer("depth", &depth, {1, 1000}, "number of blocks");
   set.integer("heads", &heads, {1, 1024}, "attention heads");
   set.real("mlp_ratio", &mlp_ratio, {0.01, 64}, "hidden width of the MLPs as a multiple of width");
+  set.tables("layer", &layer,
+             "blocks whose MLP has another hidden width: {blocks = [-2, -1], hidden = 1536}, as the dense model that "
+             "costs as much as k experts in these blocks");
   set.integer("patch", &patch, {1, 1024}, "patch size in pixels");
   set.integers("stem", &stem, {1, 16384},
                "channels of residual convolution blocks before the patch embedding (hybrid ViT); each halves the "
@@ -114,6 +118,7 @@ Vit::Vit(VitOptions options, const ModelContext& context)
 
   const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   const std::vector<const MoeSpec*> moe = context.moe.layers(options_.depth);
+  const std::vector<int64_t> hidden = hidden_of_blocks(options_.layer, options_.depth, options_.mlp_hidden());
   std::vector<std::string> moe_layers;
   for (int64_t i = 0; i < options_.depth; ++i) {
     const MoeSpec* spec = moe[static_cast<size_t>(i)];
@@ -123,7 +128,7 @@ Vit::Vit(VitOptions options, const ModelContext& context)
     }
     VitBlockOptions block;
     block.attention = {width, options_.heads, options_.qkv_bias};
-    block.mlp_hidden = options_.mlp_hidden();
+    block.mlp_hidden = hidden[static_cast<size_t>(i)];
     block.dropout = options_.dropout;
     block.drop_path = options_.depth > 1 ? options_.drop_path * static_cast<double>(i) / (options_.depth - 1.0) : 0;
     block.path = cat("blocks.", i);

@@ -21,6 +21,7 @@ struct VitOptions {
   int64_t depth = 6;
   int64_t heads = 4;
   double mlp_ratio = 4;
+  Json layer;  // list of tables
   int64_t patch = 4;
   std::vector<int64_t> stem;
   std::string pool = "class";
@@ -31,7 +32,7 @@ struct VitOptions {
   bool recompute = false;
   std::string pos_resampling = "bicubic";
   void declare(OptionSet& set);
-  int64_t mlp_hidden() const;  // F of the dense MLPs
+  int64_t mlp_hidden() const;  // F of the dense MLPs, unless `layer` says otherwise
 };
 
 // The options with the values of `size` filled in. Raises UsageError if the patch does not divide the image, or heads

@@ -1,5 +1,6 @@
 torch_tests(
   models/adapt_weights_test.cpp
+  models/dense_layers_test.cpp
   models/kept_engine_rates_test.cpp
   models/last_block_test.cpp
   models/model_cost_test.cpp
