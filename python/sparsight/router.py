@@ -144,7 +144,7 @@ class Router(nn.Module):
             priority: numbers, x's shape without D: tokens with larger values get expert capacity first, if capacity has
                 priority "given".
             seed: [] int64 tensor (or int), seed of the router's random samples.
-            samples: tensors to use instead of random samples, by name: "noise" [N,E], "jitter" [N,D] (switch_top1),
+            samples: tensors to use instead of random samples, by name: "noise" and "ties" [N,E], "jitter" [N,D] (switch_top1),
                 "second" [N,1] and "second_expert" [N,E] (gshard_top2), "group_noise" (hierarchical), "draw" [N,E]
                 (random). Samples that the router does not need in this call (in evaluation, or without noise) are ignored.
 

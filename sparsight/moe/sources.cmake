@@ -69,6 +69,7 @@ torch_sources(
   moe/routers/soft_moe.cpp
   moe/routers/softmax_topk.cpp
   moe/routers/switch_top1.cpp
+  moe/routers/ties.cpp
   moe/routers/top_p.cpp
   moe/setting_schedule.cpp
   moe/shared_experts.cpp

@@ -43,6 +43,7 @@ torch_tests(
   moe/routers/soft_moe_test.cpp
   moe/routers/softmax_topk_test.cpp
   moe/routers/switch_top1_test.cpp
+  moe/routers/ties_test.cpp
   moe/routers/top_p_test.cpp
   moe/routing_stats_test.cpp
   moe/shared_experts_test.cpp

@@ -18,6 +18,7 @@ at::Tensor normalized(const at::Tensor& x, int64_t axis) {
 
 void CosineOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
+  TieOptions::declare(set);
   set.integer("width", &width, {1, 65536}, "dimension of the space in which cosines are computed");
   set.real("noise", &noise, {0, 1000}, "standard deviation of the logit noise in training, as a multiple of 1/experts")
       .live = true;
@@ -59,7 +60,7 @@ Routing CosineRouter::choose(const RouterInput& input) {
   if (noise_std > 0) epsilon = router_normal(input, clean, "noise");
   const int64_t k = options_.of(input.mode.choices);
   const bool renormalize = options_.renormalize == "on" || (options_.renormalize == "auto" && k > 1);
-  return route_softmax_topk(clean, epsilon, noise_std, k, renormalize);
+  return route_softmax_topk(clean, epsilon, noise_std, k, renormalize, options_.draw(input, clean));
 }
 
 void CosineRouter::initialize(const InitRandom& random) {

@@ -10,11 +10,12 @@
 #include "sparsight/moe/router.h"
 #include "sparsight/moe/routers/choices.h"
 #include "sparsight/moe/routers/eval_noise.h"
+#include "sparsight/moe/routers/ties.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct CosineOptions : ChoiceOptions, EvalNoiseOptions {
+struct CosineOptions : ChoiceOptions, TieOptions, EvalNoiseOptions {
   int64_t width = 256;
   double noise = 1;
   double temperature = 0.5;
@@ -35,7 +36,7 @@ class CosineRouter : public Router, public Initialized {
   // Raises UsageError where k is above the number of experts.
   CosineRouter(const CosineOptions& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
-  std::vector<std::string> random_purposes() const override { return {"noise"}; }
+  std::vector<std::string> random_purposes() const override { return {"noise", kTieSamples}; }
   bool has_noise() const override { return options_.noise > 0; }
   // projector N(0, 0.02²), bias 0, codebook N(0, 0.01²), log_scale ln(1 / temperature)
   void initialize(const InitRandom& random) override;

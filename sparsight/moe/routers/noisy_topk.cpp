@@ -4,12 +4,12 @@
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/softmax_rows.h"
-#include "sparsight/ops/top_experts.h"
 
 namespace sparsight {
 
 void NoisyTopKOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
+  TieOptions::declare(set);
   set.real("noise_floor", &noise_floor, {0, 1000}, "minimum standard deviation of the noise (0 in the paper)").live =
       true;
   set.flag("noise", &noise, "add noise to the logits in training");
@@ -19,7 +19,8 @@ void NoisyTopKOptions::declare(OptionSet& set) {
 // Above `threshold` at::softplus returns its argument; the default of 20 would lose precision in fp64.
 at::Tensor noise_scale(const at::Tensor& raw, double floor) { return at::softplus(raw, 1, /*threshold=*/80) + floor; }
 
-Routing route_noisy_topk(const at::Tensor& clean, const at::Tensor& scale, const at::Tensor& epsilon, int64_t k) {
+Routing route_noisy_topk(const at::Tensor& clean, const at::Tensor& scale, const at::Tensor& epsilon, int64_t k,
+                         const at::Tensor& tie_draw) {
   Routing routing;
   routing.tokens = clean.size(0);
   routing.experts = clean.size(1);
@@ -27,7 +28,7 @@ Routing route_noisy_topk(const at::Tensor& clean, const at::Tensor& scale, const
   routing.noisy_logits = epsilon.defined() ? clean + epsilon * scale : clean;
   if (epsilon.defined()) routing.noise_scale = scale;
   routing.scores = softmax_rows(routing.noisy_logits);
-  const at::Tensor chosen = top_experts(routing.noisy_logits, k);
+  const at::Tensor chosen = top_experts_by_draw(routing.noisy_logits, k, tie_draw);
   choose_per_token(routing, chosen, softmax_rows(routing.noisy_logits.gather(1, chosen)));
   finish_routing(routing);
   return routing;
@@ -49,9 +50,10 @@ std::vector<LossWeight> NoisyTopKRouter::default_losses() const { return {{"impo
 Routing NoisyTopKRouter::choose(const RouterInput& input) {
   const int64_t k = options_.of(input.mode.choices);
   const at::Tensor clean = router_logits(input.tokens, weight);
-  if (!options_.noise || !options_.samples(input.mode.noise)) return route_noisy_topk(clean, {}, {}, k);
+  const at::Tensor ties = options_.draw(input, clean);
+  if (!options_.noise || !options_.samples(input.mode.noise)) return route_noisy_topk(clean, {}, {}, k, ties);
   const at::Tensor scale = noise_scale(router_logits(input.tokens, noise_weight), options_.noise_floor);
-  return route_noisy_topk(clean, scale, router_normal(input, clean, "noise"), k);
+  return route_noisy_topk(clean, scale, router_normal(input, clean, "noise"), k, ties);
 }
 
 void NoisyTopKRouter::initialize(const InitRandom&) {

@@ -6,11 +6,12 @@
 #include "sparsight/moe/router.h"
 #include "sparsight/moe/routers/choices.h"
 #include "sparsight/moe/routers/eval_noise.h"
+#include "sparsight/moe/routers/ties.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct NoisyTopKOptions : ChoiceOptions, EvalNoiseOptions {
+struct NoisyTopKOptions : ChoiceOptions, TieOptions, EvalNoiseOptions {
   double noise_floor = 0.01;
   bool noise = true;
   void declare(OptionSet& set);
@@ -21,8 +22,9 @@ struct NoisyTopKOptions : ChoiceOptions, EvalNoiseOptions {
 at::Tensor noise_scale(const at::Tensor& raw, double floor);
 
 // The router's decision for given logits. clean, scale: [N,E] differentiable. epsilon: [N,E] samples of N(0,1), or
-// undefined for no noise.
-Routing route_noisy_topk(const at::Tensor& clean, const at::Tensor& scale, const at::Tensor& epsilon, int64_t k);
+// undefined for no noise. tie_draw: TieOptions::draw().
+Routing route_noisy_topk(const at::Tensor& clean, const at::Tensor& scale, const at::Tensor& epsilon, int64_t k,
+                         const at::Tensor& tie_draw = {});
 
 // A linear router with a second map, unused without `noise`: a standard deviation for each of its `logits`, per token.
 Cost with_noise_map(const Cost& map, int64_t logits, bool noise);
@@ -32,7 +34,7 @@ class NoisyTopKRouter : public Router, public Initialized {
   // Raises UsageError where k is above the number of experts.
   NoisyTopKRouter(const NoisyTopKOptions& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
-  std::vector<std::string> random_purposes() const override { return {"noise"}; }
+  std::vector<std::string> random_purposes() const override { return {"noise", kTieSamples}; }
   bool has_noise() const override { return options_.noise; }
   void initialize(const InitRandom& random) override;  // zeros: all logits equal, noise of ln 2 (appendix A)
 

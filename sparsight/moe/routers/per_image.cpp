@@ -13,6 +13,7 @@ namespace sparsight {
 
 void PerImageOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
+  TieOptions::declare(set);
   set.choice("input", &input, {"auto", "class_token", "mean_all", "mean_patches"},
              "the router's input; auto: the class token if there is one, else the mean of all tokens");
   set.choice("norm", &norm, {"none", "layer_norm", "affine"},
@@ -112,8 +113,8 @@ Routing PerImageRouter::choose(const RouterInput& input) {
   const double noise_std = options_.samples(input.mode.noise) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
   at::Tensor epsilon;
   if (noise_std > 0) epsilon = router_normal(input, clean, "noise");
-  Routing routing =
-      route_softmax_topk(clean, epsilon, noise_std, options_.of(input.mode.choices), options_.renormalize);
+  Routing routing = route_softmax_topk(clean, epsilon, noise_std, options_.of(input.mode.choices), options_.renormalize,
+                                       options_.draw(input, clean));
   if (options_.teacher_forced && input.mode.choices && input.context.target.defined())
     routing = with_forced_choice(routing, top_experts(input.context.target.to(torch::kFloat), 1).squeeze(1),
                                  options_.renormalize);

@@ -7,11 +7,12 @@
 #include "sparsight/moe/router.h"
 #include "sparsight/moe/routers/choices.h"
 #include "sparsight/moe/routers/eval_noise.h"
+#include "sparsight/moe/routers/ties.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct PerImageOptions : ChoiceOptions, EvalNoiseOptions {
+struct PerImageOptions : ChoiceOptions, TieOptions, EvalNoiseOptions {
   std::string input = "auto";
   std::string norm = "layer_norm";
   double noise = 0;
@@ -41,10 +42,10 @@ class PerImageRouter : public Router, public Initialized {
   // Raises UsageError where k is above the number of experts.
   PerImageRouter(const PerImageOptions& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
-  std::vector<std::string> random_purposes() const override { return {"noise"}; }
+  std::vector<std::string> random_purposes() const override { return {"noise", kTieSamples}; }
   bool has_noise() const override { return options_.noise > 0; }
-  bool needs_target() const override { return options_.teacher_forced; }
   bool decides_for_model() const override { return true; }
+  bool needs_target() const override { return options_.teacher_forced; }
   void initialize(const InitRandom& random) override;  // weight N(0, 0.02²)
 
   at::Tensor weight;       // [E,D]

@@ -3,12 +3,12 @@
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/softmax_rows.h"
-#include "sparsight/ops/top_experts.h"
 
 namespace sparsight {
 
 void SoftmaxTopKOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
+  TieOptions::declare(set);
   set.real("noise", &noise, {0, 1000}, "standard deviation of the logit noise in training, as a multiple of 1/experts")
       .live = true;
   EvalNoiseOptions::declare(set);
@@ -16,7 +16,7 @@ void SoftmaxTopKOptions::declare(OptionSet& set) {
 }
 
 Routing route_softmax_topk(const at::Tensor& clean, const at::Tensor& epsilon, double noise_std, int64_t k,
-                           bool renormalize) {
+                           bool renormalize, const at::Tensor& tie_draw) {
   Routing routing;
   routing.tokens = clean.size(0);
   routing.experts = clean.size(1);
@@ -25,7 +25,7 @@ Routing route_softmax_topk(const at::Tensor& clean, const at::Tensor& epsilon, d
   if (epsilon.defined()) routing.noise_scale = torch::full({}, noise_std, clean.options());
   routing.scores = softmax_rows(routing.noisy_logits);
   // The softmax is monotone: the k largest logits are the k largest scores, and differ where scores underflow to 0.
-  const at::Tensor chosen = top_experts(routing.noisy_logits, k);
+  const at::Tensor chosen = top_experts_by_draw(routing.noisy_logits, k, tie_draw);
   at::Tensor gate = routing.scores.gather(1, chosen);
   // The softmax of the chosen logits is gate / sum(gate), without dividing by a sum that may be 0.
   if (renormalize) gate = softmax_rows(routing.noisy_logits.gather(1, chosen));
@@ -50,7 +50,8 @@ Routing SoftmaxTopKRouter::choose(const RouterInput& input) {
   const double noise_std = options_.samples(input.mode.noise) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
   at::Tensor epsilon;
   if (noise_std > 0) epsilon = router_normal(input, clean, "noise");
-  return route_softmax_topk(clean, epsilon, noise_std, options_.of(input.mode.choices), options_.renormalize);
+  return route_softmax_topk(clean, epsilon, noise_std, options_.of(input.mode.choices), options_.renormalize,
+                            options_.draw(input, clean));
 }
 
 void SoftmaxTopKRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
