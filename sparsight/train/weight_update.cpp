@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sparsight/core/config.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/moe/moe_layer.h"
