@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "sparsight/core/registry.h"
@@ -17,18 +18,24 @@ struct TrainingLength {
   int64_t total_steps = 1;
 };
 
-// Linear warm-up from 0, for the schedules that depend on the length of the training; the schedule proper starts after
-// the warm-up.
+// Linear warm-up, for the schedules that depend on the length of the training. Its factor is (s + 1) / W at step s of W
+// steps, or warmup_from + (1 - warmup_from) s / W where it starts above 0, as timm's (warmup_lr_init).
 struct WarmupOptions {
   double warmup_epochs = 0;
+  int64_t warmup_steps = 0;  // instead of warmup_epochs
+  double warmup_share = 1;   // the warm-up is at most this share of the training
+  double warmup_from = 0;
+  bool per_epoch = false;  // every step has the factor of the first one of its epoch
   void declare(OptionSet& set);
 };
 
 struct ConstantOptions : WarmupOptions {};
 
-// Ends at `final_factor` after the last step, along half a cosine or a straight line.
+// Ends at `final_factor` after the last step, along half a cosine or a straight line. It begins after the warm-up, or
+// (decay_from = "start") with the training, where the warm-up replaces its first steps: DeiT's schedule, and timm's.
 struct DecayOptions : WarmupOptions {
   double final_factor = 0;
+  std::string decay_from = "warmup";
   void declare(OptionSet& set);
 };
 

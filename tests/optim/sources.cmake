@@ -3,5 +3,6 @@ light_tests(
   optim/gradients_test.cpp
   optim/optimizer_test.cpp
   optim/parameter_groups_test.cpp
+  optim/recipe_schedule_test.cpp
   optim/schedule_test.cpp
   optim/weight_average_test.cpp)
