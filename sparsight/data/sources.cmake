@@ -12,6 +12,7 @@ light_sources(
   data/sets/glyph_painter.cpp
   data/sets/glyph_shapes.cpp
   data/sets/glyphs.cpp
+  data/transforms/affine.cpp
   data/transforms/batch_transform.cpp
   data/transforms/color.cpp
   data/transforms/crop.cpp
@@ -19,6 +20,7 @@ light_sources(
   data/transforms/erase.cpp
   data/transforms/flip.cpp
   data/transforms/hue.cpp
+  data/transforms/increasing_augmentations.cpp
   data/transforms/levels.cpp
   data/transforms/normalize.cpp
   data/transforms/pipeline.cpp
@@ -27,6 +29,7 @@ light_sources(
   data/transforms/resize.cpp
   data/transforms/resize_bytes.cpp
   data/transforms/to_float.cpp
+  data/transforms/torchvision_augmentations.cpp
   data/transforms/transform_options.cpp
   data/transforms/warp.cpp)
 
@@ -35,7 +38,7 @@ set_source_files_properties(data/sets/glyph_canvas.cpp data/sets/glyph_painter.c
   PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # Levels are those of Pillow to the bit, so no fused multiply-add here either; without trapping, loops with a choice
 # between two numbers run in vectors.
-set_source_files_properties(data/transforms/enhance.cpp data/transforms/hue.cpp data/transforms/resize_bytes.cpp
+set_source_files_properties(data/transforms/affine.cpp data/transforms/enhance.cpp data/transforms/hue.cpp data/transforms/resize_bytes.cpp
   TARGET_DIRECTORY sparsight_light PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-fno-trapping-math")
 
 # Readers, decorators, the sets of files and what looks at, checks, writes and fetches them.

@@ -77,6 +77,12 @@ at::Tensor solarize(const at::Tensor& image, int threshold) {
                     [=](const Histogram&) { return table_from([=](int i) { return i < threshold ? i : 255 - i; }); });
 }
 
+at::Tensor solarize_add(const at::Tensor& image, int amount, int threshold) {
+  return map_levels(image, "solarize_add", [=](const Histogram&) {
+    return table_from([=](int i) { return i < threshold ? std::min(255, i + amount) : i; });
+  });
+}
+
 at::Tensor autocontrast(const at::Tensor& image) { return map_levels(image, "autocontrast", stretched); }
 
 at::Tensor equalize(const at::Tensor& image) { return map_levels(image, "equalize", flattened); }

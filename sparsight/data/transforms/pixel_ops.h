@@ -27,6 +27,8 @@ at::Tensor adjust_hue(const at::Tensor& image, double shift);
 at::Tensor posterize(const at::Tensor& image, int bits);
 // Inverts the levels from `threshold` on.
 at::Tensor solarize(const at::Tensor& image, int threshold);
+// Adds `amount` to the levels below `threshold`, up to 255.
+at::Tensor solarize_add(const at::Tensor& image, int amount, int threshold);
 // Stretches each channel to 0..255.
 at::Tensor autocontrast(const at::Tensor& image);
 // Equalises each channel's histogram.

@@ -6,12 +6,20 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "sparsight/core/error.h"
 #include "sparsight/data/transforms/pixel_ops.h"
 
 namespace sparsight {
 
-at::Tensor warp(const at::Tensor& image, const WarpMatrix& matrix, uint8_t fill) {
+void check_fill(const BorderFill& fill, int64_t channels) {
+  if (fill.size() != 1 && std::ssize(fill) != channels)
+    fail_usage("the border's fill has ", fill.size(), " levels, but the images have ", channels,
+               " channels; give one for each, or one for all");
+}
+
+at::Tensor warp(const at::Tensor& image, const WarpMatrix& matrix, const BorderFill& fill) {
   const at::Tensor planes = byte_planes(image, "warp");
+  check_fill(fill, planes.size(0));
   at::Tensor result = at::empty_like(planes);
   const int64_t channels = planes.size(0), height = planes.size(1), width = planes.size(2), pixels = height * width;
   const uint8_t* in = planes.const_data_ptr<uint8_t>();
@@ -28,7 +36,7 @@ at::Tensor warp(const at::Tensor& image, const WarpMatrix& matrix, uint8_t fill)
       const int64_t to = row * width + column;
       const int64_t from = inside ? static_cast<int64_t>(from_y) * width + static_cast<int64_t>(from_x) : 0;
       for (int64_t plane = 0; plane < channels; ++plane)
-        out[plane * pixels + to] = inside ? in[plane * pixels + from] : fill;
+        out[plane * pixels + to] = inside ? in[plane * pixels + from] : fill_of(fill, plane);
     }
   }
   return result;

@@ -48,7 +48,7 @@ TEST(PixelOps, LeaveTheirArgumentAlone) {
   const at::Tensor image = colour(10, 20, 30), before = image.clone();
   adjust_brightness(image, 2), adjust_contrast(image, 2), adjust_saturation(image, 2), adjust_hue(image, 0.2);
   adjust_sharpness(image, 2), posterize(image, 2), solarize(image, 5), autocontrast(image), equalize(image);
-  grayscale(image), warp(image, {1, 0, 1, 0, 1, 0}, 0);
+  grayscale(image), warp(image, {1, 0, 1, 0, 1, 0}, {0});
   EXPECT_TRUE(at::equal(image, before));
 }
 
@@ -64,16 +64,16 @@ TEST(PixelOps, AcceptOneChannelAndRefuseOthers) {
 at::Tensor counting() { return at::tensor({1, 2, 3, 4, 5, 6, 7, 8, 9}, at::TensorOptions(at::kByte)).view({1, 3, 3}); }
 
 TEST(Warp, ShiftsByWholePixels) {  // the source lies one to the right, so the picture moves left
-  EXPECT_EQ(values(warp(counting(), {1, 0, 1, 0, 1, 0}, 0)), (Levels{2, 3, 0, 5, 6, 0, 8, 9, 0}));
-  EXPECT_EQ(values(warp(counting(), {1, 0, 0, 0, 1, -1}, 7)), (Levels{7, 7, 7, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(values(warp(counting(), {1, 0, 1, 0, 1, 0}, {0})), (Levels{2, 3, 0, 5, 6, 0, 8, 9, 0}));
+  EXPECT_EQ(values(warp(counting(), {1, 0, 0, 0, 1, -1}, {7})), (Levels{7, 7, 7, 1, 2, 3, 4, 5, 6}));
 }
 
 TEST(Warp, RotatesAroundTheCentre) {  // (x, y) takes its pixel from (-y, x): a quarter turn
-  EXPECT_EQ(values(warp(counting(), {0, -1, 0, 1, 0, 0}, 0)), (Levels{3, 6, 9, 2, 5, 8, 1, 4, 7}));
+  EXPECT_EQ(values(warp(counting(), {0, -1, 0, 1, 0, 0}, {0})), (Levels{3, 6, 9, 2, 5, 8, 1, 4, 7}));
 }
 
 TEST(Warp, ShearsRowsAroundTheCentre) {  // rows at y = -1, 0, 1 take pixels from x + y
-  EXPECT_EQ(values(warp(counting(), {1, 1, 0, 0, 1, 0}, 0)), (Levels{0, 1, 2, 4, 5, 6, 8, 9, 0}));
+  EXPECT_EQ(values(warp(counting(), {1, 1, 0, 0, 1, 0}, {0})), (Levels{0, 1, 2, 4, 5, 6, 8, 9, 0}));
 }
 
 }  // namespace
