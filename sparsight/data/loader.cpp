@@ -102,6 +102,10 @@ void LoaderOptions::declare(OptionSet& set) {
   set.choice("sampling", &sampling, sampling_names(), "order and frequency of the training images");
   set.floats("class_weights", &class_weights, {0, 1e9},
              "relative frequency of each class with sampling = \"weighted\"");
+  set.integer(
+      "views", &views, {1, 1000},
+      "repeated augmentation: an epoch has this many differently augmented views of each image that it samples, "
+      "and samples as many fewer images (3 in DeiT)");
   set.choice("on_bad_image", &on_bad_image, {"error", "skip"},
              "stop the run at an image that cannot be read, or skip the image with a warning");
   set.flag("drop_last", &drop_last, "drop the last training batch of an epoch if it is incomplete");
@@ -121,6 +125,11 @@ Loader::Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform bat
   if (batches_per_epoch() == 0)
     fail_usage("loader.batch = ", options_.batch, " is more than the ", data_->size(),
                " training images; lower it or set loader.drop_last = false");
+  if (options_.views > 1 && options_.sampling == "sequential")
+    fail_usage("loader.views = ", options_.views,
+               " with loader.sampling = \"sequential\" would never train on images "
+               "beyond the first ",
+               (data_->size() + options_.views - 1) / options_.views, "; use another sampling, or views = 1");
 }
 
 Loader::~Loader() = default;
@@ -148,7 +157,9 @@ void Loader::start(int64_t epoch, int64_t first_batch) {
   workers_.reset();
   epoch_ = epoch;
   next_batch_ = first_batch;
-  order_ = epoch_order(options_.sampling, *data_, options_.class_weights, seed_, epoch, fewest_samples(options_));
+  order_ =
+      repeated(epoch_order(options_.sampling, *data_, options_.class_weights, seed_, epoch, fewest_samples(options_)),
+               options_.views);
   if (options_.workers > 0) workers_ = std::make_unique<Workers>(*this, first_batch);
 }
 
@@ -234,6 +245,7 @@ at::Tensor Loader::transformed(const Sample& sample, int64_t position) const {
 std::unique_ptr<Loader> evaluation_loader(DataSetPtr data, TransformPipeline transforms, LoaderOptions options) {
   options.batch = options.eval_batch;
   options.sampling = "sequential";
+  options.views = 1;
   options.drop_last = false;
   return std::make_unique<Loader>(std::move(data), std::move(transforms), BatchTransform(), options, 0);
 }

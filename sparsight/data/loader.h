@@ -24,6 +24,7 @@ struct LoaderOptions {
   int64_t prefetch = 4;
   std::string sampling = "shuffle";
   std::vector<double> class_weights;
+  int64_t views = 1;  // of each sampled image in an epoch: repeated() of sampler.h
   std::string on_bad_image = "error";
   bool drop_last = true;
   bool per_domain = false;            // see training_loaders.h
@@ -37,7 +38,7 @@ struct LoaderOptions {
 class Loader {
  public:
   // Batches of options.batch images in the order of options.sampling. `batch_transform` is applied to whole batches.
-  // Raises Error for an empty dataset, UsageError if drop_last leaves no batch.
+  // Raises Error for an empty dataset, UsageError if drop_last leaves no batch or views never reach some images.
   Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform batch_transform, const LoaderOptions& options,
          uint64_t seed);
   ~Loader();

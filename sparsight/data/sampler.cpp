@@ -98,4 +98,10 @@ std::vector<int64_t> epoch_order(const std::string& sampling, const DataSet& dat
   return order;
 }
 
+std::vector<int64_t> repeated(const std::vector<int64_t>& order, int64_t views) {
+  std::vector<int64_t> result(order.size());
+  for (size_t i = 0; i < result.size(); ++i) result[i] = order[i / static_cast<size_t>(views)];
+  return result;
+}
+
 }  // namespace sparsight

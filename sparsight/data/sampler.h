@@ -24,6 +24,10 @@ std::vector<int64_t> epoch_order(const std::string& sampling, const DataSet& dat
                                  const std::vector<double>& class_weights, uint64_t seed, int64_t epoch,
                                  int64_t fewest = 0);
 
+// Repeated augmentation (Hoffer et al. 2020, "Augment your batch"; DeiT): the first images of `order`, each `views`
+// times in a row, and as many indices as before, so that the last image may have fewer views.
+std::vector<int64_t> repeated(const std::vector<int64_t>& order, int64_t views);
+
 // The number of its indices.
 int64_t epoch_samples(const std::string& sampling, const DataSet& data, int64_t fewest);
 

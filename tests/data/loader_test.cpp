@@ -282,5 +282,58 @@ TEST(Sampler, ReplacementMissesAThird) {
   EXPECT_NE(epoch_order("replacement", data, {}, 1, 1), order);
 }
 
+// Three views of each of 16 images and two of a 17th make the 50 of an epoch.
+TEST(Loader, M35_RepeatedAugmentationHasThreeViewsOfEachSampledImage) {
+  LoaderOptions three = options(8, 2);
+  three.views = 3;
+  three.drop_last = false;
+  Loader loader(std::make_shared<Numbers>(50), random_crops(), {}, three, 7);
+  EXPECT_EQ(loader.batches_per_epoch(), 7);  // as without
+  std::map<int64_t, std::vector<at::Tensor>> views;
+  for (const Batch& batch : all_batches(loader, 0))
+    for (int64_t i = 0; i < batch.labels.size(0); ++i)
+      views[batch.indices[i].item<int64_t>()].push_back(batch.images[i]);
+  std::map<size_t, int> images_with;  // this many views
+  int different = 0;
+  for (const auto& [index, seen] : views) {
+    ++images_with[seen.size()];
+    different += !at::equal(seen[0], seen[1]);
+  }
+  EXPECT_EQ(images_with, (std::map<size_t, int>{{2, 1}, {3, 16}}));
+  EXPECT_GT(different, 10);  // a crop of a constant image is one of 25, some of which are alike
+}
+
+TEST(Loader, M35_EpochsSampleOtherThirds) {
+  LoaderOptions three = options(8, 0);
+  three.views = 3;
+  Loader loader(std::make_shared<Numbers>(48), {}, {}, three, 7);
+  std::set<int64_t> all;
+  for (int64_t epoch = 0; epoch < 12; ++epoch) {
+    std::set<int64_t> seen;
+    for (const Batch& batch : all_batches(loader, epoch))
+      for (int64_t i = 0; i < 8; ++i) seen.insert(batch.indices[i].item<int64_t>());
+    EXPECT_EQ(seen.size(), 16u);
+    all.insert(seen.begin(), seen.end());
+  }
+  EXPECT_GT(all.size(), 44u);  // each is missing with a probability of (2/3)^12 = 0.8 %
+}
+
+TEST(Loader, M35_RepeatedAugmentationResumesInTheMiddleOfAnEpoch) {
+  LoaderOptions three = options(8, 2);
+  three.views = 3;
+  Loader loader(std::make_shared<Numbers>(50), random_crops(), {}, three, 7);
+  std::vector<Batch> whole = all_batches(loader, 2);
+  whole.erase(whole.begin(), whole.begin() + 4);
+  expect_equal(all_batches(loader, 2, 4), whole);
+}
+
+TEST(Loader, M35_ViewsOfTheFirstImagesOnlyAreRefused) {
+  LoaderOptions three = options(8, 0);
+  three.views = 3;
+  three.sampling = "sequential";
+  EXPECT_THROW(Loader(std::make_shared<Numbers>(50), {}, {}, three, 7), UsageError);
+  EXPECT_EQ(evaluation_loader(std::make_shared<Numbers>(50), {}, three)->batches_per_epoch(), 1);
+}
+
 }  // namespace
 }  // namespace sparsight::loader_test
