@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
@@ -66,6 +67,70 @@ TEST(BatchTransform, CutmixTargetsAreTheAreaOfTheBox) {
     pasted += batch.targets[0][2].item<float>();
   }
   EXPECT_GT(pasted, 1);
+}
+
+// Image b is filled with b, of as many classes as images: the pixels and targets of a mixed batch say what was mixed.
+Batch numbered(int64_t count, int64_t side) {
+  Batch batch;
+  batch.labels = at::arange(count, at::kLong);
+  batch.images = batch.labels.to(at::kFloat).view({count, 1, 1, 1}).expand({count, 1, side, side}).contiguous();
+  return batch;
+}
+
+TEST(BatchTransform, M33_PairsAnImageWithItsMirrorInTheBatch) {
+  constexpr int64_t kCount = 6;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Batch batch = numbered(kCount, 4);
+    RandomStream random(seed, "test");
+    BatchTransform(options(0.8, 0, 0.1), kCount)(batch, random);
+    const double off = 0.1 / kCount, on = 0.9 + off;
+    // One lambda: that of the first image holds for all. target[b][b] = off + lambda (on - off)
+    const double lambda = (batch.targets[0][0].item<double>() - off) / (on - off);
+    for (int64_t b = 0; b < kCount; ++b) {
+      const int64_t partner = kCount - 1 - b;
+      EXPECT_NEAR(batch.targets[b].sum().item<double>(), 1, 1e-6);
+      EXPECT_NEAR(batch.targets[b][b].item<double>(), off + lambda * (on - off), 1e-6) << b;
+      EXPECT_NEAR(batch.targets[b][partner].item<double>(), off + (1 - lambda) * (on - off), 1e-6) << b;
+      EXPECT_NEAR(batch.images[b][0][1][2].item<double>(),
+                  lambda * static_cast<double>(b) + (1 - lambda) * static_cast<double>(partner), 1e-5)
+          << b;
+    }
+  }
+}
+
+// Boxes reach over the border and are cut there: what counts is the area that was pasted.
+TEST(BatchTransform, M33_CutmixCorrectsLambdaToThePastedArea) {
+  constexpr int64_t kCount = 4, kSide = 10;
+  int cut_at_border = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Batch batch = numbered(kCount, kSide);
+    RandomStream random(seed, "test");
+    BatchTransform(options(0, 1, 0.1), kCount)(batch, random);
+    const double off = 0.1 / kCount;
+    for (int64_t b = 0; b < kCount; ++b) {
+      const at::Tensor pasted = batch.images[b][0].eq(static_cast<double>(kCount - 1 - b));
+      const double share = pasted.sum().item<double>() / (kSide * kSide);
+      EXPECT_NEAR(batch.targets[b][kCount - 1 - b].item<double>(), off + share * 0.9, 1e-6) << seed;
+      EXPECT_NEAR(batch.targets[b].sum().item<double>(), 1, 1e-6);
+      const int64_t rows = pasted.any(1).sum().item<int64_t>(), columns = pasted.any(0).sum().item<int64_t>();
+      EXPECT_EQ(pasted.sum().item<int64_t>(), rows * columns);  // one box, the same in every image
+      cut_at_border += b == 0 && rows != columns;
+    }
+  }
+  EXPECT_GT(cut_at_border, 20);
+}
+
+TEST(BatchTransform, M33_CutmixIsChosenHalfOfTheTime) {
+  const int n = 2000;
+  int cut = 0;
+  for (uint64_t seed = 0; seed < n; ++seed) {
+    Batch batch = black_and_white(8);
+    RandomStream random(seed, "test");
+    BatchTransform(options(0.8, 1, 0.1), 3)(batch, random);
+    const double white = batch.images[0].max().item<double>();
+    cut += white == 1 || (white == 0 && batch.images[1].min().item<double>() == 1);
+  }
+  EXPECT_NEAR(cut / static_cast<double>(n), 0.5, 4 * std::sqrt(0.25 / n) + 0.02);  // mixups of about 0 or 1 look alike
 }
 
 TEST(SampleBeta, HasTheMomentsOfTheDistribution) {

@@ -55,6 +55,39 @@ TEST(RandomErasing, FillsWithNoise) {
   EXPECT_NEAR(normal.std().item<float>(), 1, 0.1);
 }
 
+// The settings of the recipe `deit`: one box of 2 to 33.3 % with a height of 0.3 to 1/0.3 widths, a quarter of the
+// time.
+TEST(RandomErasing, M34_BoxesOfDeitStayInTheirRanges) {
+  RandomErasingOptions options;
+  options.probability = 0.25;
+  options.scale = {0.02, 1.0 / 3};
+  options.ratio = {0.3, 1 / 0.3};
+  options.noise = true;
+  constexpr int64_t kSide = 100;
+  const at::Tensor image = at::full({1, kSide, kSide}, 100, at::kFloat);
+  const int n = 4000;
+  int erased = 0, tall = 0;
+  double smallest = 1, largest = 0;
+  for (uint64_t seed = 0; seed < n; ++seed) {
+    const at::Tensor gone = erase(options, image, seed).ne(100)[0];
+    const auto rows = gone.any(1).sum().item<double>(), columns = gone.any(0).sum().item<double>();
+    if (rows == 0) continue;
+    ++erased;
+    tall += rows > columns;
+    // Sides are rounded to whole pixels.
+    EXPECT_GE((rows + 0.5) * (columns + 0.5), 0.02 * kSide * kSide);
+    EXPECT_LE((rows - 0.5) * (columns - 0.5), kSide * kSide / 3.0);
+    EXPECT_GE((rows + 0.5) / (columns - 0.5), 0.3);
+    EXPECT_LE((rows - 0.5) / (columns + 0.5), 1 / 0.3);
+    smallest = std::min(smallest, rows * columns / (kSide * kSide));
+    largest = std::max(largest, rows * columns / (kSide * kSide));
+  }
+  EXPECT_NEAR(erased / static_cast<double>(n), 0.25, 4 * std::sqrt(0.25 * 0.75 / n));
+  EXPECT_NEAR(tall / static_cast<double>(erased), 0.5, 4 * std::sqrt(0.25 / erased));  // log-uniform: as often as flat
+  EXPECT_LT(smallest, 0.03);
+  EXPECT_GT(largest, 0.32);
+}
+
 TEST(RandomErasing, LeavesImagesThatAreTooSmall) {
   RandomErasingOptions options;
   options.probability = 1;
