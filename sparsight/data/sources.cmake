@@ -18,6 +18,7 @@ light_sources(
   data/transforms/crop.cpp
   data/transforms/enhance.cpp
   data/transforms/erase.cpp
+  data/transforms/fit_to_data.cpp
   data/transforms/flip.cpp
   data/transforms/hue.cpp
   data/transforms/increasing_augmentations.cpp

@@ -5,6 +5,7 @@
 #include "sparsight/core/config.h"
 #include "sparsight/core/log.h"
 #include "sparsight/data/register_data.h"
+#include "sparsight/data/transforms/fit_to_data.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/eval/guidance.h"
 #include "sparsight/eval/superclass_division.h"
@@ -24,6 +25,13 @@ ImageShape image_shape(const DataSet& data, const TransformPipeline& transforms)
   RandomStream unused(0, "shape");
   const at::Tensor image = transforms(data.get(0).image, unused);
   return {image.size(0), image.size(1), image.size(2), static_cast<int64_t>(data.info().classes.size())};
+}
+
+void fit_transforms(Json& config, const DataInfo& info) {
+  for (const char* const pipeline : {"train", "eval"}) {
+    Json& steps = config["transforms"][pipeline];
+    steps = fit_to_data(steps, info);
+  }
 }
 
 // Set by the longest loader: an epoch covers every image, those of smaller domains more than once.
@@ -103,7 +111,9 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh,
   apply_threads(setup.run);
   const uint64_t seed = static_cast<uint64_t>(setup.run.seed);
 
-  const TransformOptions transforms = read_section<TransformOptions>(resolved, "transforms");
+  const DataSplits splits = make_component(data_sets(), resolved, "data", DataContext{seed});
+  fit_transforms(setup.config, splits.train->info());
+  const TransformOptions transforms = read_section<TransformOptions>(setup.config, "transforms");
   const LoaderOptions loader = read_section<LoaderOptions>(resolved, "loader");
   const TransformPipeline train_transforms(transforms.train, "transforms.train");
   const TransformPipeline eval_transforms(transforms.eval, "transforms.eval");
@@ -119,7 +129,7 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh,
   if (transforms.val_augment) augment_validation(setup, splits, train_transforms);
 
   const at::Tensor super_classes = guidance(resolved, setup.data);
-  setup.model = new_model(resolved, setup.shape);
+  setup.model = new_model(setup.config, setup.shape);
   if (fresh) {
     initialize(*setup.model, seed);
     if (!setup.train.init_from.empty()) read_initial_weights(setup, *splits.train, eval_transforms);

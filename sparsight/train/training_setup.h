@@ -17,7 +17,7 @@
 namespace sparsight {
 
 struct TrainingSetup {
-  Json config;  // resolved
+  Json config;  // resolved, with the [transforms] fitted to the data (data/transforms/fit_to_data.h)
   RunOptions run;
   TrainOptions train;
   DataInfo data;

@@ -9,6 +9,7 @@ light_tests(
   data/transforms/batch_transform_test.cpp
   data/transforms/color_test.cpp
   data/transforms/erase_test.cpp
+  data/transforms/fit_to_data_test.cpp
   data/transforms/increasing_augmentations_test.cpp
   data/transforms/normalize_test.cpp
   data/transforms/pillow_test.cpp

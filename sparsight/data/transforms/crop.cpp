@@ -10,6 +10,11 @@
 namespace sparsight {
 namespace {
 
+// The side of a crop of `size`, where 0 is the image's shorter side.
+int64_t side_of(const at::Tensor& image, int64_t size) {
+  return size > 0 ? size : std::min(image.size(1), image.size(2));
+}
+
 at::Tensor crop(const at::Tensor& image, int64_t top, int64_t left, int64_t height, int64_t width) {
   return image.slice(1, top, top + height).slice(2, left, left + width);
 }
@@ -23,7 +28,7 @@ void check_fits(const char* op, const at::Tensor& image, int64_t size) {
 }  // namespace
 
 void CenterCropOptions::declare(OptionSet& set) {
-  set.integer("size", &size, {1, 65536}, "side of the crop in pixels");
+  set.integer("size", &size, {0, 65536}, "side of the crop in pixels; 0: as the data has it");
 }
 
 void RandomCropOptions::declare(OptionSet& set) {
@@ -33,7 +38,7 @@ void RandomCropOptions::declare(OptionSet& set) {
 }
 
 void RandomResizedCropOptions::declare(OptionSet& set) {
-  set.integer("size", &size, {1, 65536}, "side of the result in pixels");
+  set.integer("size", &size, {0, 65536}, "side of the result in pixels; 0: as the data has it");
   set.floats("scale", &scale, {1e-4, 1}, "smallest and largest part of the image's area");
   set.floats("ratio", &ratio, {1e-2, 1e2}, "smallest and largest width / height");
   set.choice("filter", &filter, resize_filters(), "interpolation, antialiased");
@@ -41,9 +46,9 @@ void RandomResizedCropOptions::declare(OptionSet& set) {
 
 TransformOp make_center_crop(const CenterCropOptions& options) {
   return [=](const at::Tensor& image, RandomStream&) {
-    check_fits("center_crop", image, options.size);
-    return crop(image, (image.size(1) - options.size) / 2, (image.size(2) - options.size) / 2, options.size,
-                options.size);
+    const int64_t size = side_of(image, options.size);
+    check_fits("center_crop", image, size);
+    return crop(image, (image.size(1) - size) / 2, (image.size(2) - size) / 2, size, size);
   };
 }
 
@@ -63,7 +68,7 @@ TransformOp make_random_resized_crop(const RandomResizedCropOptions& options) {
   check_range("random_resized_crop", "scale", options.scale);
   check_range("random_resized_crop", "ratio", options.ratio);
   return [=](const at::Tensor& image, RandomStream& random) {
-    const int64_t h = image.size(1), w = image.size(2);
+    const int64_t h = image.size(1), w = image.size(2), size = side_of(image, options.size);
     const double area = static_cast<double>(h * w);
     for (int attempt = 0; attempt < 10; ++attempt) {
       const double target = area * random.uniform(options.scale[0], options.scale[1]);
@@ -71,14 +76,13 @@ TransformOp make_random_resized_crop(const RandomResizedCropOptions& options) {
       const int64_t width = std::llround(std::sqrt(target * ratio)), height = std::llround(std::sqrt(target / ratio));
       if (width < 1 || height < 1 || width > w || height > h) continue;
       const int64_t top = random.below(h - height + 1), left = random.below(w - width + 1);
-      return resize_image(crop(image, top, left, height, width), options.size, options.size, options.filter);
+      return resize_image(crop(image, top, left, height, width), size, size, options.filter);
     }
     const double aspect = static_cast<double>(w) / static_cast<double>(h);
     const double legal = std::clamp(aspect, options.ratio[0], options.ratio[1]);
     const int64_t width = aspect > legal ? std::llround(static_cast<double>(h) * legal) : w;
     const int64_t height = aspect < legal ? std::llround(static_cast<double>(w) / legal) : h;
-    return resize_image(crop(image, (h - height) / 2, (w - width) / 2, height, width), options.size, options.size,
-                        options.filter);
+    return resize_image(crop(image, (h - height) / 2, (w - width) / 2, height, width), size, size, options.filter);
   };
 }
 

@@ -1,4 +1,5 @@
-// Crops: from the centre, at random with padding, and at random size and aspect.
+// Crops: from the centre, at random with padding, and at random size and aspect. A size of 0 is the image's shorter
+// side; training replaces it by that of the data (fit_to_data.h).
 #pragma once
 
 #include "sparsight/data/transforms/transform_op.h"

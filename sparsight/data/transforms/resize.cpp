@@ -16,7 +16,8 @@ const std::vector<std::string>& resize_filters() {
 }
 
 void ResizeOptions::declare(OptionSet& set) {
-  set.integers("size", &size, {1, 65536}, "[height, width], or [shorter side] to keep the aspect");
+  set.integers("size", &size, {0, 65536},
+               "[height, width], or [shorter side] to keep the aspect; [0]: as the data has it");
   set.choice("filter", &filter, resize_filters(), "interpolation, antialiased");
 }
 
@@ -38,7 +39,12 @@ at::Tensor resize_image(const at::Tensor& image, int64_t height, int64_t width, 
 TransformOp make_resize(const ResizeOptions& options) {
   if (options.size.empty() || options.size.size() > 2)
     fail_usage("resize needs size = [height, width] or [shorter side], got ", options.size.size(), " numbers");
+  const bool has_zero = std::ranges::find(options.size, 0) != options.size.end();
+  if (has_zero && options.size.size() == 2)
+    fail_usage("resize needs two sides above 0, or one of 0, got size = [", options.size[0], ", ", options.size[1],
+               "]");
   return [=](const at::Tensor& image, RandomStream&) {
+    if (has_zero) return image;
     int64_t height = options.size.front(), width = options.size.back();
     if (options.size.size() == 1) {
       const double scale = static_cast<double>(height) / static_cast<double>(std::min(image.size(1), image.size(2)));

@@ -11,7 +11,8 @@ struct ResizeOptions {
   void declare(OptionSet& set);
 };
 
-// size: one number for the shorter side (the aspect ratio is kept), or [height, width].
+// size: one number for the shorter side (the aspect ratio is kept), or [height, width]. [0] leaves the image as it is;
+// training replaces it by what fits the data (fit_to_data.h).
 TransformOp make_resize(const ResizeOptions& options);
 
 // image: [C,H,W] of any type -> [C,height,width]. filter: "bilinear" or "bicubic".
