@@ -97,6 +97,9 @@ void VitOptions::declare(OptionSet& set) {
   set.flag("pre_logits", &pre_logits,
            "linear layer of the same width with tanh before the head (V-MoE's representation layer)");
   set.real("dropout", &dropout, {0, 0.99}, "dropout after the position embedding and each residual branch");
+  set.real("hidden_dropout", &hidden_dropout, {0, 0.99},
+           "dropout after the activation of each dense MLP; with the same dropout and experts.dropout it follows every "
+           "dense layer except qkv, as in ViT");
   set.real("drop_path", &drop_path, {0, 0.99}, "stochastic depth rate of the last block; grows linearly from 0");
   set.flag("recompute", &recompute,
            "keep only the inputs of the blocks and recompute their activations in the backward pass (less memory, "
@@ -130,6 +133,7 @@ Vit::Vit(VitOptions options, const ModelContext& context)
     block.attention = {width, options_.heads, options_.qkv_bias};
     block.mlp_hidden = hidden[static_cast<size_t>(i)];
     block.dropout = options_.dropout;
+    block.hidden_dropout = options_.hidden_dropout;
     block.drop_path = options_.depth > 1 ? options_.drop_path * static_cast<double>(i) / (options_.depth - 1.0) : 0;
     block.path = cat("blocks.", i);
     block.recompute = options_.recompute;

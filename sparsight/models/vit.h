@@ -28,6 +28,7 @@ struct VitOptions {
   bool qkv_bias = true;
   bool pre_logits = false;
   double dropout = 0;
+  double hidden_dropout = 0;
   double drop_path = 0;
   bool recompute = false;
   std::string pos_resampling = "bicubic";

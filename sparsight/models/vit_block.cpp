@@ -38,6 +38,13 @@ BranchDrop VitBlock::drop_of(const at::Tensor& x, const ModelInput& input, const
   return drop;
 }
 
+DropoutMask VitBlock::hidden_drop(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
+                                  int64_t read) const {
+  if (!input.mode.dropout) return {};
+  return token_dropout({x.size(0), layout.per_image, read, options_.mlp_hidden, input.info.image},
+                       options_.hidden_dropout, input.random.stream(options_.path + ".mlp.hidden_dropout"));
+}
+
 void VitBlock::freeze(WeightType type) {
   FrozenBlockWeights frozen{frozen_norm(*norm1_), packed(*attn_->qkv(), type), packed(*attn_->proj(), type),
                             attn_->heads(), std::nullopt};
@@ -62,7 +69,7 @@ at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input, int64_
 at::Tensor VitBlock::transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
                                ModelOutput& out, int64_t read) {
   const BranchDrop drop = drop_of(x, input, ".mlp", layout.per_image, read);
-  if (Mlp dense = mlp_.dense()) return dense->forward_residual(x, norm2_, drop);
+  if (Mlp dense = mlp_.dense()) return dense->forward_residual(x, norm2_, drop, hidden_drop(x, layout, input, read));
   return add_residual(mlp_.forward(norm2_->forward(x), layout, input, out, read), {x.narrow(1, 0, read), drop});
 }
 

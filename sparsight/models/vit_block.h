@@ -11,8 +11,9 @@ namespace sparsight {
 
 struct VitBlockOptions {
   AttentionOptions attention;
-  int64_t mlp_hidden = 0;  // F of the dense MLP
-  double dropout = 0;      // after the attention's projection and after the MLP
+  int64_t mlp_hidden = 0;     // F of the dense MLP
+  double dropout = 0;         // after the attention's projection and after the MLP
+  double hidden_dropout = 0;  // after the activation of the dense MLP
   double drop_path = 0;
   std::string path;        // "blocks.3"
   bool recompute = false;  // VitOptions::recompute
@@ -41,6 +42,7 @@ class VitBlock : public torch::nn::Module {
   // Dropout and drop path of the branch `name`, for the first `read` of S tokens of each image of x, [B,...].
   BranchDrop drop_of(const at::Tensor& x, const ModelInput& input, const std::string& name, int64_t tokens,
                      int64_t read) const;
+  DropoutMask hidden_drop(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, int64_t read) const;
 
   VitBlockOptions options_;
   LayerNorm norm1_;

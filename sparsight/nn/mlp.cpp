@@ -11,10 +11,18 @@ MlpImpl::MlpImpl(const MlpOptions& options)
       fc2_(register_module("fc2", Linear(options.hidden, options.width))),
       activation_(options.activation) {}
 
-at::Tensor MlpImpl::forward(const at::Tensor& x) {
-  if (!has_linear_kernels(x)) return fc2_->forward(activate(fc1_->forward(x), activation_));
+at::Tensor MlpImpl::forward(const at::Tensor& x) { return forward(x, DropoutMask{}); }
+
+at::Tensor MlpImpl::forward(const at::Tensor& x, const DropoutMask& hidden) {
+  if (!has_linear_kernels(x)) {
+    at::Tensor y = activate(fc1_->forward(x), activation_);
+    if (hidden.defined()) y = dropped(y, {.dropout = hidden});
+    return fc2_->forward(y);
+  }
   const at::Tensor rows = x.reshape({-1, x.size(-1)});
-  return expert_mlp(rows, rows_in_place(rows, one_group(rows)),
+  ExpertRows row_map = rows_in_place(rows, one_group(rows));
+  row_map.dropout = hidden;
+  return expert_mlp(rows, row_map,
                     {fc1_->weight.t().unsqueeze(0), fc1_->bias.unsqueeze(0), fc2_->weight.t().unsqueeze(0),
                      fc2_->bias.unsqueeze(0)},
                     {activation_})
@@ -32,6 +40,12 @@ at::Tensor MlpImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const 
   const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
   return mlp_residual(rows, norm->row_norm(), {fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias, activation_}, drop)
       .view_as(x);
+}
+
+at::Tensor MlpImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop,
+                                     const DropoutMask& hidden) {
+  if (!hidden.defined()) return forward_residual(x, norm, drop);
+  return add_residual(forward(norm->forward(x), hidden), {x, drop});
 }
 
 Cost MlpImpl::cost() const {
