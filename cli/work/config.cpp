@@ -14,7 +14,7 @@
 namespace sparsight::cli {
 
 void run_config_show(const ConfigArguments& arguments) {
-  const Config config = read_config(arguments);
+  const Config config = with_presets(read_config(arguments), config_sections());
   output() << toml_with_origins(resolve(config, config_sections()), config);
 }
 

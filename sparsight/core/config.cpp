@@ -222,7 +222,39 @@ std::string Config::origin(const std::string& key) const {
   return found == origins_.end() ? "default" : found->second;
 }
 
-Json resolve(const Config& config, const std::vector<Section>& sections) {
+namespace {
+
+// Adds the settings of a preset of one section to `config`.
+void add_preset(Config& config, const Section& section, Json settings, const std::string& origin) {
+  const Json own = config.tree().value(section.name, Json::object());
+  if (settings.contains("name")) {
+    if (own.contains("name") && own["name"] != settings["name"]) return;
+    if (!own.contains("name")) config.set(section.name, "name", settings["name"], origin);
+    settings.erase("name");
+  }
+  const SectionVariant* const variant = known_variant(section, config.tree().value(section.name, Json::object()));
+  if (!variant) return;
+  const std::vector<std::string> names = setting_names(section, *variant);
+  for (const auto& [key, value] : settings.items())
+    if (!own.contains(key) && std::ranges::find(names, key) != names.end())
+      config.set(section.name, key, value, origin);
+}
+
+}  // namespace
+
+Config with_presets(Config config, const std::vector<Section>& sections) {
+  for (const Section& chooser : sections) {
+    if (!chooser.preset) continue;
+    const Preset preset = chooser.preset(config.tree());
+    for (const Section& section : sections)
+      if (preset.settings.contains(section.name))
+        add_preset(config, section, preset.settings.at(section.name), preset.origin);
+  }
+  return config;
+}
+
+Json resolve(const Config& given, const std::vector<Section>& sections) {
+  const Config config = with_presets(given, sections);
   check_names(config, sections);
   Json resolved = Json::object();
   for (const Section& section : sections) {

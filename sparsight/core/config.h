@@ -21,6 +21,12 @@ struct SectionVariant {
   std::function<void(const std::function<void(OptionSet&)>& visit)> describe;
 };
 
+// Defaults of settings in several sections that one setting chooses, such as a training recipe.
+struct Preset {
+  std::string origin;              // "recipe deit", for `config show`
+  Json settings = Json::object();  // {section: {name?, key: value}}
+};
+
 struct Section {
   std::string name;
   std::string help;
@@ -33,6 +39,9 @@ struct Section {
   // Raises UsageError where a component refuses `settings` although each is in its bounds (a router with a fixed k);
   // tree: the whole configuration. Null where bounds say it all.
   std::function<void(const std::string& component, const Json& settings, const Json& tree)> try_component = {};
+  // What a setting of this section presets, as a function of the whole configuration, whose values may be of any type;
+  // null for nothing.
+  std::function<Preset(const Json& tree)> preset = {};
 };
 
 // A plain section of the options struct `Options`.
@@ -81,7 +90,13 @@ class Config {
 Config overridden(Config config, const std::vector<std::string>& overrides, const std::vector<Section>& sections,
                   std::vector<std::string>* ignored = nullptr);
 
-// Checks `config` against `sections` and returns every setting of every section with its value, in declaration order
+// `config` with the presets of `sections` where it has no value of its own. A preset of a section that names a
+// component is for that component: where `config` names another one, the section keeps its defaults. Settings that the
+// chosen component does not have are left out.
+Config with_presets(Config config, const std::vector<Section>& sections);
+
+// Checks `config`, with its presets, against `sections` and returns every setting of every section with its value, in
+// declaration order
 // ({section: {name?, key: value}}). Unknown sections, components and keys raise UsageError naming the nearest one and,
 // where a file has them, the line.
 Json resolve(const Config& config, const std::vector<Section>& sections);

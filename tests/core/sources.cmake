@@ -10,6 +10,7 @@ light_tests(
   core/machine_test.cpp
   core/nearest_name_test.cpp
   core/options_test.cpp
+  core/presets_test.cpp
   core/printable_stream_test.cpp
   core/progress_test.cpp
   core/random_test.cpp
