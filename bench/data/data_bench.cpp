@@ -1,8 +1,10 @@
 // Images per second: glyphs, each transform, and the loader on images in memory and on glyphs.
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <nlohmann/json.hpp>
 
 #include "bench/data/drain.h"
+#include "sparsight/catalogue/recipes.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/transform_op.h"
 
@@ -16,10 +18,10 @@ at::Tensor noise_image(int64_t channels, int64_t height, int64_t width) {
   return image;
 }
 
-// The shape and size of MNIST's training split, in memory.
+// As many images as MNIST's training split has, in memory.
 class MemorySet : public DataSet {
  public:
-  MemorySet() : image_(noise_image(1, 28, 28)) {
+  explicit MemorySet(at::Tensor image) : image_(std::move(image)) {
     info_.classes.resize(10);
     info_.domains.resize(1);
   }
@@ -33,11 +35,12 @@ class MemorySet : public DataSet {
   DataInfo info_;
 };
 
-void run_loader(benchmark::State& state, const DataSetPtr& data, const char* steps, int64_t batch) {
+void run_loader(benchmark::State& state, const DataSetPtr& data, const Json& steps, int64_t batch,
+                const BatchTransform& batch_transform = {}) {
   LoaderOptions options;
   options.batch = batch;
   options.workers = state.range(0);
-  Loader loader(data, TransformPipeline(Json::parse(steps), "transforms.train"), {}, options, 1);
+  Loader loader(data, TransformPipeline(steps, "transforms.train"), batch_transform, options, 1);
   drain(state, loader, batch);
 }
 
@@ -50,16 +53,31 @@ void glyphs_picture(benchmark::State& state) {
 BENCHMARK(glyphs_picture)->Arg(32)->Arg(64)->Arg(224);
 
 void loader_mnist_normalize(benchmark::State& state) {
-  run_loader(state, std::make_shared<MemorySet>(), R"([{"op": "normalize", "preset": "mnist"}])", 128);
+  run_loader(state, std::make_shared<MemorySet>(noise_image(1, 28, 28)),
+             Json::parse(R"([{"op": "normalize", "preset": "mnist"}])"), 128);
 }
 BENCHMARK(loader_mnist_normalize)->ArgName("workers")->Arg(0)->Arg(1)->Arg(2)->UseRealTime();
 
 void loader_glyphs_crop_normalize(benchmark::State& state) {
   const DataSplits glyphs = data_sets().make("glyphs", Json::object(), "data", DataContext{});
   run_loader(state, glyphs.train,
-             R"([{"op": "random_crop", "size": 32, "padding": 4}, {"op": "normalize", "preset": "half"}])", 128);
+             Json::parse(R"([{"op": "random_crop", "size": 32, "padding": 4}, {"op": "normalize", "preset": "half"}])"),
+             128);
 }
 BENCHMARK(loader_glyphs_crop_normalize)->ArgName("workers")->Arg(0)->Arg(1)->Arg(2)->UseRealTime();
+
+// CIFAR-sized images through everything that a training recipe does to them.
+void loader_recipe(benchmark::State& state, const std::string& recipe) {
+  const Json transforms = recipe_preset({{"train", {{"recipe", recipe}}}}).settings.at("transforms");
+  TransformOptions options;
+  options.label_smoothing = transforms.at("label_smoothing");
+  options.mixup = transforms.at("mixup");
+  options.cutmix = transforms.at("cutmix");
+  run_loader(state, std::make_shared<MemorySet>(noise_image(3, 32, 32)), transforms.at("train"), 128,
+             BatchTransform(options, 10));
+}
+BENCHMARK_CAPTURE(loader_recipe, deit_32, "deit")->ArgName("workers")->Arg(0)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK_CAPTURE(loader_recipe, vit_32, "vit")->ArgName("workers")->Arg(0)->Arg(1)->Arg(2)->UseRealTime();
 
 // One transform with its usual settings on a 256 x 256 colour image, with one compute thread as in the loader.
 void transform(benchmark::State& state, const std::string& name, const Json& settings) {
@@ -83,6 +101,8 @@ BENCHMARK_CAPTURE(transform, flip, "flip", Json{{"probability", 1}});
 BENCHMARK_CAPTURE(transform, color_jitter, "color_jitter",
                   Json{{"brightness", 0.4}, {"contrast", 0.4}, {"saturation", 0.4}, {"hue", 0.1}});
 BENCHMARK_CAPTURE(transform, rand_augment, "rand_augment", Json::object());
+BENCHMARK_CAPTURE(transform, rand_augment_deit, "rand_augment",
+                  Json{{"operations", "increasing"}, {"sigma", 0.5}, {"probability", 0.5}});
 BENCHMARK_CAPTURE(transform, random_erasing, "random_erasing", Json{{"probability", 1}});
 BENCHMARK_CAPTURE(transform, normalize, "normalize", Json{{"preset", "imagenet"}});
 

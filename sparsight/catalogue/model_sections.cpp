@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sparsight/catalogue/recipes.h"
 #include "sparsight/catalogue/run_options.h"
 #include "sparsight/catalogue/train_options.h"
 #include "sparsight/data/loader.h"
@@ -31,6 +32,12 @@ Section router_section() {
   return section;
 }
 
+Section train_section() {
+  Section section = plain_section<TrainOptions>("train", "training length, evaluation, checkpoints");
+  section.preset = recipe_preset;
+  return section;
+}
+
 }  // namespace
 
 std::vector<Section> model_sections() {
@@ -45,7 +52,7 @@ std::vector<Section> model_sections() {
       router_section(),
       plain_section<CapacityOptions>("capacity", "how many tokens an expert takes, and which are dropped"),
       plain_section<LossOptions>("losses", "weights of the auxiliary losses"),
-      plain_section<TrainOptions>("train", "training length, evaluation, checkpoints"),
+      train_section(),
   };
 }
 

@@ -1,8 +1,13 @@
 #include "sparsight/catalogue/train_options.h"
 
+#include "sparsight/catalogue/recipes.h"
+
 namespace sparsight {
 
 void TrainOptions::declare(OptionSet& set) {
+  set.choice("recipe", &recipe, recipe_names(),
+             "published training recipe: defaults of settings in several sections, which those given here override; "
+             "`config show` names what came from it");
   set.integer("epochs", &epochs, {1, 1000000}, "passes over the training set");
   set.integer("max_steps", &max_steps, {0, INT64_MAX}, "maximum number of optimiser steps; 0: no limit");
   set.integer("accumulate", &accumulate, {1, 1000000}, "gradient accumulation: batches averaged into one step");

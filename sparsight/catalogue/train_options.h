@@ -11,6 +11,7 @@
 namespace sparsight {
 
 struct TrainOptions {
+  std::string recipe = "none";  // recipes.h
   int64_t epochs = 10;
   int64_t max_steps = 0;
   int64_t accumulate = 1;

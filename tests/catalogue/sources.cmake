@@ -1,0 +1,1 @@
+torch_tests(catalogue/recipes_test.cpp)
