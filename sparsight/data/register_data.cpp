@@ -8,6 +8,7 @@
 #include "sparsight/data/sets/composite.h"
 #include "sparsight/data/sets/folder.h"
 #include "sparsight/data/sets/glyphs.h"
+#include "sparsight/data/sets/hierarchy.h"
 #include "sparsight/data/sets/manifest.h"
 #include "sparsight/data/sets/mnist.h"
 #include "sparsight/data/sets/npy.h"
@@ -19,6 +20,9 @@ Registry<DataSplits, DataContext>& data_sets() {
   static auto registry = [] {
     Registry<DataSplits, DataContext> sets("dataset");
     sets.add<GlyphsOptions>("glyphs", "embedded: procedurally generated glyphs in frames, in four styles", make_glyphs);
+    sets.add<HierarchyOptions>(
+        "hierarchy", "generated groups of classes: the group in colour and shape, the class in a fine texture",
+        make_hierarchy);
     sets.add<MnistOptions>("mnist", "MNIST, Fashion-MNIST, KMNIST: idx files", make_mnist);
     sets.add<Cifar10Options>("cifar10", "CIFAR-10, binary version", make_cifar10);
     sets.add<Cifar100Options>("cifar100", "CIFAR-100, binary version, fine or coarse labels", make_cifar100);

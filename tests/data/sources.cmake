@@ -5,6 +5,7 @@ light_tests(
   data/sets/glyph_canvas_test.cpp
   data/sets/glyph_shapes_test.cpp
   data/sets/glyphs_test.cpp
+  data/sets/hierarchy_test.cpp
   data/training_loaders_test.cpp
   data/transforms/batch_transform_test.cpp
   data/transforms/color_test.cpp
