@@ -77,7 +77,6 @@ light_sources(
 torch_sources(
   papers/robust_moe/experiments/attack_cells.cpp
   papers/robust_moe/experiments/generated_task.cpp
-  papers/robust_moe/experiments/kept_results.cpp
   papers/robust_moe/experiments/measure_attack.cpp
   papers/robust_moe/experiments/measure_damage.cpp
   papers/robust_moe/experiments/measure_transfer.cpp

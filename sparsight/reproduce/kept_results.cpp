@@ -1,4 +1,4 @@
-#include "sparsight/papers/robust_moe/experiments/kept_results.h"
+#include "sparsight/reproduce/kept_results.h"
 
 #include <chrono>
 #include <filesystem>
@@ -12,22 +12,38 @@
 #include "sparsight/data/fingerprint.h"
 #include "sparsight/io/atomic_file.h"
 
-namespace sparsight::robust_moe {
-namespace {
+namespace sparsight {
 
-constexpr const char* kResultsVersion = "robust_moe 1";
-
-}  // namespace
-
-std::string kept_folder(const FigureRun& run) {
+KeptResults::KeptResults(const FigureRun& run, const std::string& paper, std::string version)
+    : version_(std::move(version)) {
   const std::filesystem::path folder(run.folder);
-  const bool usual = folder.parent_path().filename() == "robust_moe";
-  const std::string kept = ((usual ? folder.parent_path() : folder) / "models").string();
-  create_folder(kept);
-  return kept;
+  const bool usual = folder.parent_path().filename() == paper;
+  folder_ = ((usual ? folder.parent_path() : folder) / "models").string();
+  create_folder(folder_);
 }
 
-std::string kept_name(const Json& identity) { return fingerprint_of({kResultsVersion, identity.dump()}); }
+std::string KeptResults::file(const Json& identity, const std::string& ending) const {
+  return cat(folder_, "/", fingerprint_of({version_, identity.dump()}), ending);
+}
+
+std::string KeptResults::folder_for(const Json& identity) const {
+  std::string folder = file(identity, ".work");
+  create_folder(folder);
+  return folder;
+}
+
+Json KeptResults::result(const Json& identity, const std::function<Json()>& compute) const {
+  const std::string file = this->file(identity, ".json");
+  const auto known = [&] { return Json::parse(read_file(file, size_t{1} << 24)).at("result"); };
+  if (std::filesystem::exists(file)) return known();
+  const FileLock lock = kept_lock(file);
+  if (std::filesystem::exists(file)) return known();
+  const Json result = compute();
+  write_file_atomically(file, Json{{"of", identity}, {"result", result}}.dump());
+  std::error_code ignored;
+  std::filesystem::remove_all(this->file(identity, ".work"), ignored);
+  return result;
+}
 
 FileLock kept_lock(const std::string& file) {
   while (true) {
@@ -37,15 +53,4 @@ FileLock kept_lock(const std::string& file) {
   }
 }
 
-Json kept_result(const std::string& folder, const Json& identity, const std::function<Json()>& compute) {
-  const std::string file = cat(folder, "/", kept_name(identity), ".json");
-  const auto known = [&] { return Json::parse(read_file(file, size_t{1} << 24)).at("result"); };
-  if (std::filesystem::exists(file)) return known();
-  const FileLock lock = kept_lock(file);
-  if (std::filesystem::exists(file)) return known();
-  const Json result = compute();
-  write_file_atomically(file, Json{{"of", identity}, {"result", result}}.dump());
-  return result;
-}
-
-}  // namespace sparsight::robust_moe
+}  // namespace sparsight

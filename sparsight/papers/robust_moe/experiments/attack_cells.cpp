@@ -14,7 +14,6 @@
 #include "sparsight/core/config.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/infer/loaded_model.h"
-#include "sparsight/papers/robust_moe/experiments/kept_results.h"
 #include "sparsight/papers/robust_moe/experiments/measure_attack.h"
 #include "sparsight/papers/robust_moe/experiments/measure_damage.h"
 #include "sparsight/papers/robust_moe/experiments/measure_transfer.h"
@@ -119,8 +118,10 @@ CellOptions cell_options(Scale scale) {
   return options;
 }
 
+KeptResults kept_results(const FigureRun& run) { return {run, "robust_moe", "robust_moe 1"}; }
+
 AttackCells::AttackCells(const CellOptions& options, VisionData data, const FigureRun& run)
-    : options_(options), data_(data), run_(run), folder_(kept_folder(run)) {}
+    : options_(options), data_(data), run_(run), kept_(kept_results(run)) {}
 
 std::string AttackCells::trained(const VisionModel& model, int64_t seed) const {
   const bool adversarial = model.training == kAdversarial;
@@ -135,7 +136,7 @@ std::string AttackCells::trained(const VisionModel& model, int64_t seed) const {
   identity["data"].erase("root");
   if (adversarial) identity["train"]["init_from"] = file_name(start);
   identity["of"] = fingerprint_of_data(data_, run_);
-  const std::string weights = cat(folder_, "/", kept_name(identity), ".safetensors");
+  const std::string weights = kept_.file(identity, ".safetensors");
   if (std::filesystem::exists(weights)) return weights;
   const FileLock lock = kept_lock(weights);
   if (!std::filesystem::exists(weights)) train_in_job(sections, run_.job_folder, weights);
@@ -157,7 +158,7 @@ Json AttackCells::measure(const VisionModel& model, int64_t seed, const CellAtta
   Json identity = {file_name(weights), attack.name, attack_settings(attack, options_),
                    attack.epsilon,     seed,        options_.attack_batch};
   if (attack.k || attack.capacity) identity.push_back(overrides_of(attack.k, attack.capacity));
-  return kept_result(folder_, identity, [&] { return attacked(weights, seed, attack); });
+  return kept_.result(identity, [&] { return attacked(weights, seed, attack); });
 }
 
 Json AttackCells::transfer(const VisionModel& source, const VisionModel& target, int64_t seed,
@@ -167,7 +168,7 @@ Json AttackCells::transfer(const VisionModel& source, const VisionModel& target,
   const Json identity = {
       "transfer", file_name(from),      file_name(to), attack.name, attack_settings(attack, options_), attack.epsilon,
       seed,       options_.attack_batch};
-  return kept_result(folder_, identity, [&] {
+  return kept_.result(identity, [&] {
     const LoadedModel here = load_model(from), there = load_model(to);
     return measure_transfer(here.model, there.model, test_images(there), *make_attack(attack, options_, seed),
                             options_.attack_batch);
@@ -178,7 +179,7 @@ Json AttackCells::damage(const VisionModel& model, int64_t seed, const CellDamag
   const std::string weights = trained(model, seed);
   const Json settings = damage_settings(attack, options_);
   const Json identity = {"damage", file_name(weights), settings, attack.epsilon, attack.capacity, seed, attack.batch};
-  return kept_result(folder_, identity, [&] {
+  return kept_.result(identity, [&] {
     const LoadedModel loaded = load_model(weights, "", overrides_of({}, attack.capacity));
     const AttackContext context{.threat = {.epsilon = attack.epsilon / 255}, .seed = static_cast<uint64_t>(seed)};
     const auto pgd = attacks().make("pgd", settings, "attack", context);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sparsight/papers/robust_moe/experiments/vision_models.h"
+#include "sparsight/reproduce/kept_results.h"
 
 namespace sparsight::robust_moe {
 
@@ -45,6 +46,9 @@ struct CellDamage {
   int64_t batch = 8;
 };
 
+// The trained models and measured cells of the paper.
+KeptResults kept_results(const FigureRun& run);
+
 class AttackCells {
  public:
   AttackCells(const CellOptions& options, VisionData data, const FigureRun& run);
@@ -63,7 +67,7 @@ class AttackCells {
   CellOptions options_;
   VisionData data_;
   FigureRun run_;
-  std::string folder_;
+  KeptResults kept_;
 };
 
 // {"change_first", "change_mean", "change_last", ...}: of the layers, and their mean; null for a dense model.

@@ -5,8 +5,8 @@
 
 #include "sparsight/attacks/register_attacks.h"
 #include "sparsight/core/error.h"
+#include "sparsight/papers/robust_moe/experiments/attack_cells.h"
 #include "sparsight/papers/robust_moe/experiments/generated_task.h"
-#include "sparsight/papers/robust_moe/experiments/kept_results.h"
 #include "sparsight/papers/robust_moe/experiments/measure_attack.h"
 #include "sparsight/papers/robust_moe/experiments/trial_claims.h"
 #include "sparsight/papers/robust_moe/figures/attack_figures.h"
@@ -130,9 +130,9 @@ Json measure_generated(const Json& job, const FigureRun& run) {
                          options.epsilons,
                          options.test_images,
                          options.pgd_steps};
-  Json measured = kept_result(kept_folder(run), identity, [&] {
-                    return attack_model(experts, adversarial, seed, options);
-                  }).at(cat(epsilon));
+  Json measured = kept_results(run)
+                      .result(identity, [&] { return attack_model(experts, adversarial, seed, options); })
+                      .at(cat(epsilon));
   const Json layers = measured.at("layers");  // a copy: new keys move the others
   for (size_t i = 0; i < layers.size(); ++i) {
     measured[cat("change_", i)] = layers[i].at("change");
