@@ -32,6 +32,7 @@ Json chart_rows(const std::vector<ChartMark>& marks, bool logarithmic) {
                     {"high", mark.value + mark.deviation},
                     {"series", mark.series},
                     {"source", mark.paper ? kSourcePaper : kSourceOurs}});
+    if (!mark.label.empty()) rows.back()["label"] = mark.label;
   }
   return rows;
 }

@@ -15,6 +15,7 @@ struct ChartMark {
   bool paper = false;  // the paper's number
   double value = 0;
   double deviation = 0;
+  std::string label = {};  // text beside the point, or ""
 };
 
 // The values of "source" in the data.

@@ -89,13 +89,15 @@ struct FigureGuide {
 struct FigureChart {
   enum class Kind { line, heat, bars };
   Kind kind = Kind::line;
-  std::string x = {}, y = {};  // x: an axis. y: a measure; for heat an axis
-  std::string series = {};     // an axis, or ""
-  std::string measure = {};    // for heat: the measure shown as grey level
+  // x: an axis or, for line, a measure, of which each row has its own. y: a measure; for heat an axis.
+  std::string x = {}, y = {};
+  std::string series = {};   // an axis, or ""
+  std::string measure = {};  // for heat: the measure shown as grey level
   bool logarithmic_x = false, logarithmic_y = false;
   std::vector<std::pair<std::string, double>> levels = {};     // named horizontal lines
   std::vector<std::pair<std::string, double>> positions = {};  // named vertical lines, for line
   std::optional<FigureGuide> guide = {};                       // for line and heat
+  std::string label = {};  // for line: an axis whose values stand beside our points, or ""
 };
 
 // An image that a job writes to the run folder, for the page.

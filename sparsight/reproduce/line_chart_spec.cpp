@@ -75,7 +75,12 @@ bool has_paper_bars(const std::vector<ChartMark>& marks, const std::string& seri
       marks, [&](const ChartMark& mark) { return mark.paper && mark.series == series && mark.deviation > 0; });
 }
 
-// A line, error bars and points of one series, a little to the side of the others'.
+bool has_labels(const std::vector<ChartMark>& marks, const std::string& series) {
+  return std::ranges::any_of(
+      marks, [&](const ChartMark& mark) { return !mark.paper && mark.series == series && !mark.label.empty(); });
+}
+
+// A line, error bars, points and their labels of one series, a little to the side of the others'.
 void add_series(Json& layers, const LineEncodings& with, const std::vector<ChartMark>& marks, const std::string& series,
                 double offset) {
   const std::string own = "datum.series === " + Json(series).dump(), ours = own + " && datum.source === 'ours'",
@@ -102,6 +107,10 @@ void add_series(Json& layers, const LineEncodings& with, const std::vector<Chart
   layers.push_back(filtered(chart_layer(mark({{"type", "point"}, {"filled", true}, {"size", 45}, {"opacity", 1}}),
                                         with.shared, {{"tooltip", with.tooltip}}),
                             ours));
+  if (has_labels(marks, series))
+    layers.push_back(filtered(chart_layer(mark({{"type", "text"}, {"align", "center"}, {"dy", 14}, {"fontSize", 9}}),
+                                          with.shared, {{"text", {{"field", "label"}}}}),
+                              ours));
 }
 
 }  // namespace

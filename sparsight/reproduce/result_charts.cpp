@@ -14,7 +14,8 @@ std::string series_name(const ResultTable& table, const FigureChart& chart, cons
   std::string name = chart.series.empty() ? "" : value_text(settings.at(chart.series));
   const bool heat = chart.kind == FigureChart::Kind::heat;
   for (const std::string& axis : table.axes) {
-    if (axis == chart.series || axis == chart.x || (heat && axis == chart.y) || table.values_of(axis).size() < 2)
+    if (axis == chart.label || axis == chart.series || axis == chart.x || (heat && axis == chart.y) ||
+        table.values_of(axis).size() < 2)
       continue;
     name += (name.empty() ? "" : ", ") + value_text(settings.at(axis));
   }
@@ -26,10 +27,16 @@ std::vector<ChartMark> all_marks(const FigureOutcome& outcome, const FigureChart
   const bool heat = chart.kind == FigureChart::Kind::heat;
   const std::string& measure = heat ? chart.measure : chart.y;
   std::vector<ChartMark> marks;
+  const bool measured_x = !std::ranges::count(table.axes, chart.x);
   const auto add = [&](const Json& settings, bool paper, std::optional<double> value, double deviation) {
     if (!value) return;
-    marks.push_back({settings.at(chart.x), heat ? settings.at(chart.y) : Json(), series_name(table, chart, settings),
-                     paper, *value, deviation});
+    const std::optional<double> x = !measured_x ? std::nullopt
+                                    : paper     ? number(settings, chart.x)
+                                                : table.mean(settings, chart.x);
+    if (measured_x && !x) return;
+    marks.push_back({measured_x ? Json(*x) : settings.at(chart.x), heat ? settings.at(chart.y) : Json(),
+                     series_name(table, chart, settings), paper, *value, deviation,
+                     chart.label.empty() ? "" : value_text(settings.at(chart.label))});
   };
   for (const ResultRow& row : table.rows)
     add(row.settings, false, table.mean(row.settings, measure), table.deviation(row.settings, measure).value_or(0));
@@ -76,10 +83,12 @@ std::vector<Chart> result_charts(const FigureOutcome& outcome) {
     const std::vector<ChartMark> marks = all_marks(outcome, chart);
     if (std::all_of(marks.begin(), marks.end(), [](const ChartMark& mark) { return mark.paper; })) continue;
     const std::string title = title_of(outcome.table, chart.kind == FigureChart::Kind::heat ? chart.measure : chart.y);
+    FigureChart drawn = chart;
+    drawn.x = title_of(outcome.table, chart.x);
     std::string note = "Error bars: one standard deviation";
     if (has_paper(marks)) note += chart.kind == FigureChart::Kind::line ? "; dashed: the paper" : "; pale: the paper";
     if (chart.kind == FigureChart::Kind::line) {
-      charts.push_back({title + " by " + chart.x, note, line_chart_spec(chart, marks, title)});
+      charts.push_back({title + " by " + drawn.x, note, line_chart_spec(drawn, marks, title)});
     } else if (chart.kind == FigureChart::Kind::bars) {
       charts.push_back({title + " by " + chart.x, note, bar_chart_spec(chart, marks, title)});
     } else {

@@ -55,9 +55,10 @@ TEST_P(EveryFigure, SaysWhatItIs) {
     })) << row;
   }
   for (const FigureChart& chart : figure_.charts) {
-    EXPECT_TRUE(contains(figure_.axes, chart.x));
+    const bool line = chart.kind == FigureChart::Kind::line, heat = chart.kind == FigureChart::Kind::heat;
+    EXPECT_TRUE(contains(figure_.axes, chart.x) || (line && contains(measures(), chart.x)));
     EXPECT_TRUE(chart.series.empty() || contains(figure_.axes, chart.series));
-    const bool heat = chart.kind == FigureChart::Kind::heat;
+    EXPECT_TRUE(chart.label.empty() || (line && contains(figure_.axes, chart.label)));
     EXPECT_TRUE(contains(heat ? figure_.axes : measures(), chart.y));
     EXPECT_TRUE(!heat || contains(measures(), chart.measure));
   }
