@@ -49,6 +49,7 @@ class HierarchySet final : public DataSet {
     const HierarchyPicture picture{.colour = colour_of(group),
                                    .shape = shape_of(group),
                                    .tile = tiles_[static_cast<size_t>(sample.label)],
+                                   .shifts = options_.shifts,
                                    .contrast = options_.contrast,
                                    .noise = options_.noise};
     sample.image = at::empty({3, options_.side, options_.side}, at::kByte);
@@ -74,6 +75,8 @@ void HierarchyOptions::declare(OptionSet& set) {
   set.integer("groups", &groups, {2, kMostGroups}, "super-classes: pairs of a colour and a shape");
   set.integer("classes_per_group", &classes_per_group, {2, kMaxTextures}, "textures of each group, its classes");
   set.integer("side", &side, {16, 512}, "height and width in pixels");
+  set.integer("shifts", &shifts, {1, kTileSide},
+              "positions of a texture's tile on each axis, of which every image has one; more are harder");
   set.real("contrast", &contrast, {0, 0.5}, "mean contrast of the textures; lower is harder");
   set.real("noise", &noise, {0, 255}, "maximum noise of a pixel, in levels of 255; higher is harder");
   set.integer("train", &train, {1, 100000000}, "images in the training split");

@@ -15,6 +15,7 @@ struct HierarchyOptions {
   int64_t groups = 10;
   int64_t classes_per_group = 5;
   int64_t side = 32;
+  int64_t shifts = 3;
   double contrast = 0.2;
   double noise = 24;
   int64_t train = 10000;

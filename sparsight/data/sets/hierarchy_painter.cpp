@@ -76,7 +76,7 @@ void paint_hierarchy(const HierarchyPicture& picture, RandomStream random, int64
   const float radius = sampled(random, 0.34, 0.42) * pixels;
   const float centre_x = sampled(random, 0.42, 0.58) * pixels, centre_y = sampled(random, 0.42, 0.58) * pixels;
   const float contrast = sampled(random, 0.6, 1.4) * static_cast<float>(picture.contrast);
-  const int64_t phase_x = random.below(kTileSide), phase_y = random.below(kTileSide);
+  const int64_t phase_x = random.below(picture.shifts), phase_y = random.below(picture.shifts);
   const int64_t point = std::max<int64_t>(1, side / 32);
   const auto& contains = kShapes[picture.shape].contains;
   for (int64_t y = 0; y < side; ++y) {

@@ -18,8 +18,9 @@ const std::vector<std::string>& hierarchy_shapes();
 struct HierarchyPicture {
   size_t colour = 0, shape = 0;  // indices into the lists above
   TextureTile tile{};
-  double contrast = 0.2;  // of the texture: the mean share by which it changes the colour
-  double noise = 0;       // of every pixel, at most, in levels
+  int64_t shifts = kTileSide;  // different positions of the tile on each axis
+  double contrast = 0.2;       // of the texture: the mean share by which it changes the colour
+  double noise = 0;            // of every pixel, at most, in levels
 };
 
 // out: [3,S,S], 0..255. Position, size, colours, light, contrast, phase of the texture and noise are sampled from

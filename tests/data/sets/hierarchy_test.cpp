@@ -112,7 +112,7 @@ TEST(HierarchyTextures, ThoseOfAGroupDifferAndAreBalanced) {
 
 // Without noise the points in the middle of a disc (group 0) are its class's tile at some shift.
 TEST(Hierarchy, TheTextureIsThatOfTheClass) {
-  const DataSplits splits = hierarchy({{"noise", 0.0}, {"train", 500}});
+  const DataSplits splits = hierarchy({{"noise", 0.0}, {"train", 500}, {"shifts", 4}});
   const std::vector<TextureTile> tiles = group_textures(0, 5);
   for (int64_t i = 0; i < 500; ++i) {
     const int64_t label = splits.train->label(i);
@@ -121,19 +121,32 @@ TEST(Hierarchy, TheTextureIsThatOfTheClass) {
   }
 }
 
+// The points that a tile begins with are those at pixel (0, 0) of the image if there is one shift only: everywhere the
+// same pixels are bright.
+TEST(Hierarchy, WithOneShiftTheTextureIsAlignedWithTheImage) {
+  const DataSplits splits = hierarchy({{"noise", 0.0}, {"train", 500}, {"shifts", 1}});
+  const TextureTile tile = group_textures(0, 5)[3];
+  TextureTile in_the_middle;  // pixel 14 is point 2 of a tile
+  for (int y = 0; y < kTileSide; ++y)
+    for (int x = 0; x < kTileSide; ++x)
+      in_the_middle[static_cast<size_t>(y * kTileSide + x)] =
+          tile[static_cast<size_t>((y + 2) % kTileSide * kTileSide + (x + 2) % kTileSide)];
+  for (int64_t i = 3; i < 500; i += 50) EXPECT_EQ(middle_tile(splits.train->get(i).image), in_the_middle) << i;
+}
+
 // Mean over objects: where a group is red, its red is above its blue; a bar is as wide as a disc, and half as high.
 TEST(Hierarchy, GroupsShowInColourAndShape) {
   const DataSplits splits = hierarchy({{"train", 2000}, {"contrast", 0.0}, {"noise", 0.0}});
-  const auto mean_image = [&](int64_t group) {
-    at::Tensor sum = splits.train->get(0).image.to(at::kFloat) * 0;
-    for (int64_t i = 0; i < 2000; ++i)
-      if (splits.train->label(i) / 5 == group) sum += splits.train->get(i).image.to(at::kFloat);
+  const auto red_minus_blue = [&](int64_t group, size_t y, size_t x) {
+    double sum = 0;
+    for (int64_t i = 0; i < 2000; ++i) {
+      if (splits.train->label(i) / 5 != group) continue;
+      const std::vector<uint8_t> levels = bytes(splits.train->get(i).image);
+      sum += static_cast<double>(levels[y * 32 + x]) - static_cast<double>(levels[2 * 1024 + y * 32 + x]);
+    }
     return sum / 200;
   };
-  const auto red_minus_blue = [](const at::Tensor& image, int64_t y, int64_t x) {
-    return (image[0][y][x] - image[2][y][x]).item<double>();
-  };
-  const at::Tensor red_disc = mean_image(0), blue_disc = mean_image(1), red_bar = mean_image(4);
+  const int64_t red_disc = 0, blue_disc = 1, red_bar = 4;
   EXPECT_GT(red_minus_blue(red_disc, 16, 16), 80);
   EXPECT_LT(red_minus_blue(blue_disc, 16, 16), -80);
   EXPECT_GT(red_minus_blue(red_disc, 8, 16), 60);  // above the middle
@@ -144,6 +157,7 @@ TEST(Hierarchy, GroupsShowInColourAndShape) {
 TEST(Hierarchy, RefusesImpossibleSettings) {
   EXPECT_NE(message_of({{"groups", 49}}).find("2 to 48"), std::string::npos);
   EXPECT_NE(message_of({{"classes_per_group", 21}}).find("2 to 20"), std::string::npos);
+  EXPECT_NE(message_of({{"shifts", 5}}).find("1 to 4"), std::string::npos);
   EXPECT_NE(message_of({{"side", 8}}).find("16 to 512"), std::string::npos);
   EXPECT_NE(message_of({{"noise", -1.0}}).find("noise"), std::string::npos);
 }
