@@ -113,3 +113,20 @@ torch_sources(
   papers/gmoe/theory/branch_program.cpp
   papers/gmoe/theory/set_network.cpp
   papers/gmoe/theory/training_parts.cpp)
+
+# Daxberger et al. 2023, Mobile V-MoE.
+light_sources(
+  papers/mobile_vmoe/experiments/measure_model.cpp
+  papers/mobile_vmoe/experiments/mobile_options.cpp
+  papers/mobile_vmoe/figures/choices.cpp
+  papers/mobile_vmoe/figures/experts.cpp
+  papers/mobile_vmoe/figures/lambda.cpp
+  papers/mobile_vmoe/figures/layers.cpp
+  papers/mobile_vmoe/figures/mobile_figure.cpp
+  papers/mobile_vmoe/figures/paper_sizes.cpp
+  papers/mobile_vmoe/figures/routing.cpp
+  papers/mobile_vmoe/figures/sizes.cpp
+  papers/mobile_vmoe/register_figures.cpp)
+torch_sources(
+  papers/mobile_vmoe/experiments/class_groups.cpp
+  papers/mobile_vmoe/experiments/mobile_models.cpp)

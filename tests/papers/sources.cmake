@@ -4,6 +4,7 @@ light_tests(
   papers/gmoe/figures/protocol_claim_tables.cpp
   papers/gmoe/theory/alignment_test.cpp
   papers/gmoe/theory/sample_complexity_test.cpp
+  papers/mobile_vmoe/figures/mobile_claim_tables.cpp
   papers/pmoe/figures/claim_tables.cpp
   papers/pmoe/figures/table_figures_test.cpp
   papers/pmoe/theory/pmoe_bounds_test.cpp
@@ -21,6 +22,8 @@ torch_tests(
   papers/gmoe/figures/protocol_figures_test.cpp
   papers/gmoe/model/gmoe_model_test.cpp
   papers/gmoe/theory/theory_training_test.cpp
+  papers/mobile_vmoe/experiments/mobile_models_test.cpp
+  papers/mobile_vmoe/figures/mobile_figures_test.cpp
   papers/pmoe/figures/digit_figures_test.cpp
   papers/pmoe/figures/theory_runs_test.cpp
   papers/pmoe/figures/wrn_figures_test.cpp

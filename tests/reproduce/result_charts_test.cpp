@@ -88,6 +88,30 @@ TEST(ResultCharts, LogarithmicAxesTakePositiveNumbersOnly) {
   EXPECT_EQ(chart.spec.dump().find("\"log\""), std::string::npos);
 }
 
+// Of y against itself every point is at (y, y), with its x as text; the paper's too, without text.
+TEST(ResultCharts, XCanBeAMeasureAndPointsHaveLabels) {
+  Drawn drawn;
+  FigureChart chart = chart_of(FigureChart::Kind::line);
+  chart.x = "y", chart.label = "x", chart.logarithmic_x = true;
+  drawn.figure.charts = {chart};
+  const Chart drawn_chart = result_charts(drawn.outcome).at(0);
+  const Json ours = rows_of(drawn_chart, "ours"), paper = rows_of(drawn_chart, "paper");
+  ASSERT_EQ(ours.size(), 6u);
+  EXPECT_EQ(ours[2].at("x"), 40.5);
+  EXPECT_EQ(ours[2].at("value"), 40.5);
+  EXPECT_EQ(ours[2].at("label"), "4");
+  EXPECT_EQ(ours[2].at("series"), "ours");
+  ASSERT_EQ(paper.size(), 2u);
+  EXPECT_EQ(paper[1].at("x"), 42);
+  EXPECT_EQ(drawn_chart.title, "y (%) by y (%)");
+  size_t texts = 0;
+  for (const Json& layer : drawn_chart.spec.at("layer"))
+    if (layer.at("encoding").contains("text") && layer.at("encoding").at("text").at("field") == "label") ++texts;
+  EXPECT_EQ(texts, 2u);  // one for each series
+  drawn.figure.charts[0].label = "";
+  EXPECT_EQ(result_charts(drawn.outcome).at(0).spec.dump().find("label\""), std::string::npos);
+}
+
 // The layers of a chart whose data are not the table's.
 std::vector<Json> own_data_of(const Json& spec) {
   std::vector<Json> all;
