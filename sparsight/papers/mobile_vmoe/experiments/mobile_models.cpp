@@ -32,7 +32,8 @@ void add_experts(Json& sections, const MobileModel& model) {
   sections["losses"] = {{"superclass", model.is_guided() ? model.lambda : 0.0}};
   if (model.routing != kImages) return;
   sections["router"]["noise"] = 1.0;
-  sections["losses"]["vmoe_importance"] = sections["losses"]["vmoe_load"] = kBalanceWeight;
+  sections["losses"]["vmoe_importance"] = kBalanceWeight;
+  sections["losses"]["vmoe_load"] = kBalanceWeight;
 }
 
 }  // namespace
