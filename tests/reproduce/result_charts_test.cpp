@@ -94,8 +94,8 @@ TEST(ResultCharts, XCanBeAMeasureAndPointsHaveLabels) {
   FigureChart chart = chart_of(FigureChart::Kind::line);
   chart.x = "y", chart.label = "x", chart.logarithmic_x = true;
   drawn.figure.charts = {chart};
-  const Chart drawn_chart = result_charts(drawn.outcome).at(0);
-  const Json ours = rows_of(drawn_chart, "ours"), paper = rows_of(drawn_chart, "paper");
+  const Chart with_labels = result_charts(drawn.outcome).at(0);
+  const Json ours = rows_of(with_labels, "ours"), paper = rows_of(with_labels, "paper");
   ASSERT_EQ(ours.size(), 6u);
   EXPECT_EQ(ours[2].at("x"), 40.5);
   EXPECT_EQ(ours[2].at("value"), 40.5);
@@ -103,9 +103,9 @@ TEST(ResultCharts, XCanBeAMeasureAndPointsHaveLabels) {
   EXPECT_EQ(ours[2].at("series"), "ours");
   ASSERT_EQ(paper.size(), 2u);
   EXPECT_EQ(paper[1].at("x"), 42);
-  EXPECT_EQ(drawn_chart.title, "y (%) by y (%)");
+  EXPECT_EQ(with_labels.title, "y (%) by y (%)");
   size_t texts = 0;
-  for (const Json& layer : drawn_chart.spec.at("layer"))
+  for (const Json& layer : with_labels.spec.at("layer"))
     if (layer.at("encoding").contains("text") && layer.at("encoding").at("text").at("field") == "label") ++texts;
   EXPECT_EQ(texts, 2u);  // one for each series
   drawn.figure.charts[0].label = "";

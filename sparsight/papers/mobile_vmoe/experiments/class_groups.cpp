@@ -71,8 +71,10 @@ Json training_identity(const Json& sections, const FigureRun& run) {
 
 std::vector<int64_t> found_groups(int64_t experts, const MobileOptions& options, const FigureRun& run) {
   const KeptResults kept = kept_results(run);
-  const Json sections = training_sections(model_of(options, kDense), options, run, kConfusionSeed, kHeldOut);
-  Json identity = {{"groups", experts}, {"of", training_identity(sections, run)}};
+  MobileModel confused = model_of(options, kDense);
+  confused.k = 1;  // the plain transformer, for every figure
+  const Json sections = training_sections(confused, options, run, kConfusionSeed, kHeldOut);
+  const Json identity = {{"groups", experts}, {"of", training_identity(sections, run)}};
   const Json found = kept.result(identity, [&] {
     const Json& dense = identity.at("of");
     const std::string weights = kept.file(dense, ".safetensors");
