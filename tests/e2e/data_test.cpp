@@ -155,6 +155,23 @@ TEST(DataVerb, MakeMergesNoClasses) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("long")));
 }
 
+TEST(DataVerb, InspectsAndWritesGeneratedGroupsOfClasses) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> sizes{"--set", "groups=3", "--set", "classes_per_group=2", "--set", "train=12",
+                                       "--set", "test=6",   "--set", "validation=6",        "--set", "side=16"};
+  std::vector<std::string> inspect{"inspect", "hierarchy"}, make{"make", folder.path("made"), "--from", "hierarchy"};
+  inspect.insert(inspect.end(), sizes.begin(), sizes.end());
+  make.insert(make.end(), sizes.begin(), sizes.end());
+  const ProgramResult shown = data(inspect);
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_TRUE(says(shown.out, "hierarchy: 6 classes in 3 super-classes"));
+  EXPECT_TRUE(says(shown.out, "blue disc 1"));
+  const ProgramResult made = data(make);
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_TRUE(std::filesystem::exists(folder.path("made/train/red disc 0")));
+  expect_good(folder.path("made"), ": 6 classes");
+}
+
 TEST(DataVerb, SaysWhichFilesAreNoImages) {
   const TemporaryFolder folder;
   for (const char* name : {"a", "b"})
