@@ -34,6 +34,7 @@ torch_sources(
   papers/pmoe/figures/pattern_runs.cpp
   papers/pmoe/figures/router_mean.cpp
   papers/pmoe/figures/router_rates.cpp
+  papers/pmoe/figures/router_samples.cpp
   papers/pmoe/figures/router_spread.cpp
   papers/pmoe/figures/routing_monitor.cpp
   papers/pmoe/figures/sample_figures.cpp

@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kAreaExperts = 16;  // up to here the load over time is a stacked area chart, above it a heat map
 constexpr size_t kMaxLoadRows = 6000;
-constexpr size_t kMaxCurves = 256;  // of one chart, and layers; no run has so many
+constexpr size_t kMaxMapHeight = 1024;  // in pixels; rows of more experts than 128 are thinner
+constexpr size_t kMaxCurves = 256;      // of one chart, and layers; no run has so many
 
 std::string eval_name(const Json& eval) {
   const std::string shown = split_name(text(eval, "split")), weights = text(eval, "weights");
@@ -185,7 +186,7 @@ Json load_over_time(const LayerCourse& course) {
         {"order", {{"field", "expert"}, {"type", "quantitative"}}},
         {"tooltip", share_tooltip(step_tip)}};
   } else {
-    spec["height"] = experts * (experts > 32 ? 8 : 12);
+    spec["height"] = std::min(kMaxMapHeight, experts * (experts > 32 ? 8 : 12));
     spec["mark"] = {{"type", "rect"}};
     spec["encoding"] = {
         {"x", {{"field", "step"}, {"type", "ordinal"}, {"axis", {{"labelOverlap", true}, {"labelAngle", 0}}}}},

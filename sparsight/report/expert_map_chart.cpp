@@ -1,6 +1,7 @@
 #include "sparsight/report/expert_map_chart.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "sparsight/core/error.h"
@@ -10,6 +11,7 @@ namespace sparsight {
 namespace {
 
 constexpr size_t kMaxMapCells = 1 << 18;  // (row, expert) pairs of one chart
+constexpr size_t kMaxMapExperts = 256;    // columns: more would be narrower than a pixel
 constexpr size_t kMaxNameBytes = 256;     // every cell repeats it
 constexpr double kMaxShownCount = 1e15;   // a damaged file has more
 
@@ -51,11 +53,39 @@ Json map_spec(const Json& cells, const Json& order, const ExpertMapWords& words)
             {"tooltip", map_tooltip(words)}}}};
 }
 
+// The sums of the columns of `counts`.
+std::vector<double> column_sums(const Json& counts) {
+  std::vector<double> sums;
+  for (size_t k = 0; counts.is_array() && k < counts.size(); ++k) {
+    const std::vector<double> row = numbers(counts[k]);
+    sums.resize(std::max(sums.size(), row.size()));
+    for (size_t e = 0; e < row.size(); ++e) sums[e] += row[e];
+  }
+  return sums;
+}
+
+// The columns that are shown, ascending: all, or those with the largest sums; of equal sums the first.
+std::vector<size_t> shown_columns(const std::vector<double>& sums) {
+  std::vector<size_t> columns(sums.size());
+  std::iota(columns.begin(), columns.end(), size_t{0});
+  if (columns.size() <= kMaxMapExperts) return columns;
+  std::ranges::stable_sort(columns, [&](size_t a, size_t b) { return sums[a] > sums[b]; });
+  columns.resize(kMaxMapExperts);
+  std::ranges::sort(columns);
+  return columns;
+}
+
+std::string columns_text(size_t shown, size_t all) {
+  return shown == all ? "experts" : cat("the ", shown, " busiest of ", grouped(static_cast<int64_t>(all)), " experts");
+}
+
 }  // namespace
 
 Chart expert_map_chart(const std::string& title, const Json& counts, const std::vector<std::string>& names,
                        const ExpertMapWords& words) {
   const bool numbered = words.numbered || needs_numbers(names);
+  const std::vector<double> sums = column_sums(counts);
+  const std::vector<size_t> columns = shown_columns(sums);
   Json cells = Json::array(), order = Json::array();
   double all = 0;
   for (size_t k = 0; counts.is_array() && k < counts.size() && cells.size() < kMaxMapCells; ++k) {
@@ -67,14 +97,13 @@ Chart expert_map_chart(const std::string& title, const Json& counts, const std::
     std::string name = std::to_string(k);
     if (k < names.size() && names[k].size() <= kMaxNameBytes) name = numbered ? name + " " + names[k] : names[k];
     order.push_back(name);
-    for (size_t e = 0; e < row.size(); ++e) {
-      const Json expert = words.experts.size() == row.size() ? Json(words.experts[e]) : Json(e);
-      cells.push_back({{"row", name}, {"expert", expert}, {"count", row[e]}, {"share", row[e] / sum}});
-    }
+    for (const size_t e : columns)
+      if (e < row.size()) cells.push_back({{"row", name}, {"expert", e}, {"count", row[e]}, {"share", row[e] / sum}});
   }
   Chart chart{title, "", Json()};
   if (cells.empty()) return chart;
-  chart.note = cat("Rows: ", words.rows, ". Columns: experts. Colours: shares of a row's ", words.units, ", ",
+  chart.note = cat("Rows: ", words.rows, ". Columns: ", columns_text(columns.size(), sums.size()),
+                   ". Colours: shares of a row's ", words.units, ", ",
                    grouped(static_cast<int64_t>(std::min(all, kMaxShownCount))), " in all.");
   chart.spec = map_spec(cells, order, words);
   return chart;

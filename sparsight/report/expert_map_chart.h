@@ -18,8 +18,8 @@ struct ExpertMapWords {
 };
 
 // counts: [K][E] numbers; entries that are none count as 0. names: of the K rows, or fewer; the others are numbers.
-// Rows without counts are left out. The caption names rows and columns and says how many were counted. The
-// specification is null if nothing was.
+// Rows without counts are left out, and of more than 256 experts all but the busiest. The caption names rows and
+// columns and says how many were counted. The specification is null if nothing was.
 Chart expert_map_chart(const std::string& title, const Json& counts, const std::vector<std::string>& names,
                        const ExpertMapWords& words);
 

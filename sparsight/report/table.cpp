@@ -22,7 +22,8 @@ constexpr size_t kListedCells = 16;    // above this, only the worst lines are l
 constexpr size_t kWorstCells = 5;      // this many
 constexpr size_t kListedExperts = 16;  // above this, a summary: the shares would not fit on a line
 constexpr size_t kListedConfusions = 5;
-constexpr size_t kTopExperts = 2;  // named for each class
+constexpr size_t kTopExperts = 2;    // named for each class
+constexpr size_t kMaxLoadBars = 64;  // more experts share a bar
 
 std::string whole(const Json& record, const std::string& key) {
   const auto value = number(record, key);
@@ -213,8 +214,12 @@ std::string csv_cell(const Json& value) {
 std::string load_bars(const std::vector<double>& load, double most) {
   static const char* const kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   if (most <= 0 && !load.empty()) most = *std::max_element(load.begin(), load.end());
+  const size_t count = std::min(load.size(), kMaxLoadBars);
   std::string bars;
-  for (double value : load) {
+  for (size_t bar = 0; bar < count; ++bar) {
+    const auto first = load.begin() + static_cast<int64_t>(load.size() * bar / count),
+               end = load.begin() + static_cast<int64_t>(load.size() * (bar + 1) / count);
+    const double value = *std::max_element(first, end);
     const double height = most > 0 ? std::clamp(value / most, 0.0, 1.0) : 0;
     bars += value <= 0 ? "·" : kBars[std::min(7, static_cast<int>(height * 8))];
   }

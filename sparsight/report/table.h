@@ -45,7 +45,8 @@ std::string result_csv(const RunMetrics& log);
 // The same with the load of the experts in a second table.
 std::string result_markdown(const RunMetrics& log);
 
-// The entries of `load` as eighth-height blocks, relative to the largest or to `most`: "▃▅█".
+// The entries of `load` as eighth-height blocks, relative to the largest or to `most`: "▃▅█". More than 64 entries are
+// divided into 64 groups of neighbours, each a block as high as its largest entry.
 std::string load_bars(const std::vector<double>& load, double most = 0);
 
 }  // namespace sparsight

@@ -18,6 +18,7 @@ torch_tests(
   moe/losses/shazeer_losses_test.cpp
   moe/losses/vmoe_losses_test.cpp
   moe/layer_overrides_test.cpp
+  moe/many_experts_test.cpp
   moe/moe_cost_test.cpp
   moe/packed_experts_test.cpp
   moe/moe_layer_test.cpp

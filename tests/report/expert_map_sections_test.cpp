@@ -88,6 +88,22 @@ TEST(ExpertMaps, RowsWithoutCountsAreLeftOutAndEqualNamesStaySeparate) {
   EXPECT_EQ(long_name.spec["data"]["values"][0]["row"], "0");
 }
 
+// 300 experts: the first 45 have one assignment of the first row, the others two of the second, so the busiest 256 are
+// 45 to 299 and, of the others, the first.
+TEST(ExpertMaps, OfManyExpertsTheBusiestAreShown) {
+  std::vector<int> first(300, 0), second(300, 2);
+  for (size_t e = 0; e < 45; ++e) first[e] = 1, second[e] = 0;
+  const Chart chart = expert_map_chart("t", Json{first, second}, {"a", "b"}, {"domains", "domain", "tokens"});
+  const Json& cells = chart.spec["data"]["values"];
+  ASSERT_EQ(cells.size(), 2u * 256);
+  EXPECT_EQ(cells[0]["expert"], 0);
+  EXPECT_EQ(cells[0]["share"], 1.0 / 45) << "shares are of all experts";
+  EXPECT_EQ(cells[1]["expert"], 45);
+  EXPECT_EQ(cells[511]["expert"], 299);
+  EXPECT_NE(chart.note.find("Columns: the 256 busiest of 300 experts."), std::string::npos) << chart.note;
+  EXPECT_NE(chart.note.find("555 in all."), std::string::npos) << chart.note;  // 45 + 2 * 255
+}
+
 // Entries of unexpected types, and numbers that no run has, cost their map at most.
 TEST(ExpertMaps, DamagedExplanations) {
   for (

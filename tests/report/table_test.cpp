@@ -37,6 +37,18 @@ TEST(Table, ManyExpertsShowTheRange) {
   EXPECT_NE(result_table(sort_metrics({eval_record("test", 1, 0.5, load)})).find("  1.4 to 10.0  "), std::string::npos);
 }
 
+// 4,096 experts: 64 bars, each as high as the busiest of 64 neighbours. Experts 64 to 127 have at most 8 of 16: the
+// fifth block; the last 64 have nothing.
+TEST(Table, ThousandsOfExpertsShareSixtyFourBars) {
+  std::vector<double> load(4096, 1);
+  load[0] = 16, load[100] = 8;
+  for (size_t e = 4032; e < 4096; ++e) load[e] = 0;
+  std::string expected = "█▅";
+  for (int bar = 2; bar < 63; ++bar) expected += "▁";
+  EXPECT_EQ(load_bars(load), expected + "·");
+  EXPECT_EQ(load_bars(std::vector<double>(65, 2)).size(), 64 * std::string("█").size());
+}
+
 TEST(Table, ShowsWhatWasKeptBesideWhatWasChosen) {
   Json record = eval_record("test", 1, 0.5);
   record["layers"][0]["kept"] = {20, 10, 0};  // of 30 10 0: 50 and 25 % of all; 5.3 and 2.7 eighths of the busiest

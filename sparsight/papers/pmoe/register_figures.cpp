@@ -16,6 +16,7 @@ std::vector<Figure> figures() {
       fig7(),
       fig8(),
       fig9(),
+      router_samples_figure(),
       fig10(),
       fig11(),
       fig12(),

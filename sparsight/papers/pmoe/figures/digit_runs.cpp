@@ -80,6 +80,11 @@ void declare_samples(OptionSet& set, std::vector<int64_t>* samples) {
   set.integers("samples", samples, {2, 1000000}, "numbers of training samples");
 }
 
+void declare_router_samples(OptionSet& set, DigitOptions& options) {
+  set.integer("router_samples", &options.sgd.router_samples, {0, 1000000},
+              "samples that separately trained routers are trained on (N_r), the first ones; 0: all");
+}
+
 TwoLayerSetting cnn_setting(const std::string& preset, int64_t filters, const DigitOptions& options) {
   return digit_setting(preset, "cnn", {1, filters, kGrid * kGrid}, options);
 }

@@ -42,6 +42,8 @@ DigitOptions digit_options(Scale scale, int64_t trials);
 
 // "samples": the numbers of training samples of a figure.
 void declare_samples(OptionSet& set, std::vector<int64_t>* samples);
+// "router_samples", of figures with separate training.
+void declare_router_samples(OptionSet& set, DigitOptions& options);
 
 // A network of preset `preset` with other sizes: filters of each expert, whose initial standard deviation follows with
 // preset "paper".

@@ -22,6 +22,7 @@ struct Fig4Options : DigitOptions {
   void declare(OptionSet& set) {
     DigitOptions::declare(set);
     declare_samples(set, &samples);
+    declare_router_samples(set, *this);
     set.integer("cnn_filters", &cnn_filters, {1, 100000}, "filters of the CNN");
     set.integer("separate_filters", &separate.filters, {1, 100000}, "filters of each expert, separate training");
     set.integer("separate_patches", &separate.patches, {1, 16}, "patches per expert (l), separate training");

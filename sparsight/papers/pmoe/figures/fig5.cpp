@@ -22,6 +22,7 @@ struct Fig5Options : DigitOptions {
   void declare(OptionSet& set) {
     DigitOptions::declare(set);
     declare_samples(set, &samples);
+    declare_router_samples(set, *this);
     set.integers("patches", &patches, {1, 16}, "patches per expert (l)");
     set.integer("filters", &filters, {1, 100000}, "filters of each of the two experts");
     set.real("success", &success, {0, 100}, "test accuracy (%) from which on a trial succeeds");

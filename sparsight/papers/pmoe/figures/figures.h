@@ -14,7 +14,9 @@ Figure fig6();       // accuracy against experts, joint training
 Figure fig7();       // accuracy against patches per expert, joint training
 Figure fig8();       // how often separately trained routers find the cell
 Figure fig9();       // how often jointly trained routers find the cell
-Figure table1();     // multiply-adds of training, formulas and counts
+// How many samples separately trained routers need, of those that the experts are trained on.
+Figure router_samples_figure();
+Figure table1();  // multiply-adds of training, formulas and counts
 // The theorems' bounds as products of powers, their ratios, and what the paper prints differently.
 Figure bounds_table();
 

@@ -17,4 +17,14 @@ PatchRoutingReport found_cells(PatchCnn& model, const PatchSet& data) {
   return report;
 }
 
+double found_by_right_expert(PatchCnn& model, const PatchSet& data) {
+  const PatchRoutingReport report = found_cells(model, data);
+  double reached = 0, images = 0;
+  for (int64_t label = 0; label < report.classes; ++label) {
+    reached += static_cast<double>(report.reached[label * report.experts + label]);  // expert e is that of class e
+    images += static_cast<double>(report.images[label]);
+  }
+  return 100 * reached / images;
+}
+
 }  // namespace sparsight::pmoe

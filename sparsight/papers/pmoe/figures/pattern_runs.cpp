@@ -20,6 +20,8 @@ void PatternTraining::declare(OptionSet& set) {
   set.integer("epochs", &epochs, {1, 1000000}, "maximum number of epochs");
   set.real("router_lr", &router_lr, {0, 1e6}, "learning rate of separately trained routers");
   set.integer("router_epochs", &router_epochs, {0, 1000000}, "epochs of separately trained routers");
+  set.integer("router_samples", &router_samples, {0, 1000000},
+              "samples that separately trained routers are trained on (N_r), the first ones; 0: all");
 }
 
 Json training_json(PatternTraining training) {
@@ -70,6 +72,7 @@ TwoLayerSetting pattern_setting(const PatternRun& run, const PatchSet& data) {
   setting.sgd.epochs = run.training.epochs;
   setting.sgd.router_lr = run.training.router_lr;
   setting.sgd.router_epochs = run.training.router_epochs;
+  setting.sgd.router_samples = run.training.router_samples;
   return setting;
 }
 

@@ -16,7 +16,7 @@ namespace sparsight::pmoe {
 // Training ends after the first epoch without a training error, at the latest after `epochs`.
 struct PatternTraining {
   double lr = 1;
-  int64_t batch = 20, epochs = 150, router_epochs = 100;
+  int64_t batch = 20, epochs = 150, router_epochs = 100, router_samples = 0;
   double router_lr = 0.2;
   void declare(OptionSet& set);
 };

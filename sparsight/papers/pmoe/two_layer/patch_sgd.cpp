@@ -33,6 +33,8 @@ void PatchSgdOptions::declare(OptionSet& set) {
   set.real("router_lr", &router_lr, {0, 1e6}, "learning rate of separately trained routers");
   set.integer("router_batch", &router_batch, {1, 1000000}, "batch size for separately trained routers");
   set.integer("router_epochs", &router_epochs, {0, 1000000}, "epochs for separately trained routers");
+  set.integer("router_samples", &router_samples, {0, 1000000000},
+              "train separate routers on the first so many samples; 0: on all");
 }
 
 // The experts' input in a step: B samples, E experts, R = E*B*l rows, grouped by expert, then by sample.
@@ -67,7 +69,9 @@ void PatchSgd::train_routers() {
     fail_usage("separately trained routers need one expert for each of the ", data_.classes,
                " classes; set [moe] experts = ", data_.classes);
   at::Tensor& weight = parts_.router->weight;  // [E,d]
-  const int64_t samples = data_.size(), pairs = (data_.classes + 1) / 2;
+  const int64_t samples = options_.router_samples > 0 ? std::min(options_.router_samples, data_.size()) : data_.size(),
+                pairs = (data_.classes + 1) / 2;
+  const at::Tensor labels = data_.labels.narrow(0, 0, samples);
   at::Tensor sums = at::empty({samples, data_.width()}, weight.options());  // over each sample's patches
   for (int64_t first = 0; first < samples; first += kChunk) {
     const int64_t count = std::min(kChunk, samples - first);
@@ -79,8 +83,8 @@ void PatchSgd::train_routers() {
   }
   for (int64_t pair = 0; pair < pairs; ++pair) {
     const int64_t one = 2 * pair, other = one + 1 < data_.classes ? one + 1 : 0;
-    const at::Tensor members = ((data_.labels == one) | (data_.labels == other)).nonzero().squeeze(1);
-    const at::Tensor sign = ((data_.labels == one).to(weight.dtype()) * 2 - 1).unsqueeze(1);  // [N,1]
+    const at::Tensor members = ((labels == one) | (labels == other)).nonzero().squeeze(1);
+    const at::Tensor sign = ((labels == one).to(weight.dtype()) * 2 - 1).unsqueeze(1);  // [N,1]
     const int64_t epoch_steps = (members.size(0) + options_.router_batch - 1) / options_.router_batch;
     train_router_pair(weight[one], other == one + 1 ? weight[other] : at::Tensor(),
                       (sums * sign).index_select(0, members),

@@ -26,6 +26,7 @@ struct PatchSgdOptions {
   double router_lr = 0.2;
   int64_t router_batch = 20;
   int64_t router_epochs = 100;
+  int64_t router_samples = 0;
   void declare(OptionSet& set);
 };
 
@@ -43,8 +44,9 @@ class PatchSgd {
   PatchSgd(std::shared_ptr<PatchCnn> model, const PatchSet& data, const PatchSgdOptions& options, uint64_t seed);
 
   // First phase of separate training: SGD on equation 6, with more than two classes pair by pair (appendix M.1).
-  // Expert e is that of class e. Differs from the paper: it needs an even number of classes; here the last class of an
-  // odd number is paired with class 0, and this pair does not update class 0's kernel.
+  // Expert e is that of class e. Only the first options.router_samples samples are used, N_r of lemma 4.1; all if that
+  // is 0 or there are not so many. Differs from the paper: it needs an even number of classes; here the last class of
+  // an odd number is paired with class 0, and this pair does not update class 0's kernel.
   void train_routers();
 
   // Trains the experts, and the routers too unless their gate is "ones" (then they are frozen).

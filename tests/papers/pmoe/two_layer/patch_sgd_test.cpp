@@ -117,6 +117,48 @@ TEST(PatchSgd, P16_RoutersOfTwoClassesReachTheirClosedForm) {
   EXPECT_LT((after[0] - before[0] + increment).abs().max().item<double>(), 1e-12);
 }
 
+// N_r = 4 of N = 8 samples: the closed form above over the first four alone, with N_r / B = 2 steps an epoch. More than
+// there are is all.
+TEST(PatchSgd, P16_RoutersOfFewerSamplesReachTheClosedFormOfThose) {
+  const PatchSet set = samples(8, 2);
+  const auto change = [&](int64_t router_samples) {
+    const auto model = model_of({"ones", "taken", 2, 2});
+    const at::Tensor before = model->parts().router->weight.detach().clone();
+    PatchSgdOptions options;
+    options.router_batch = 2;
+    options.router_epochs = 3;
+    options.router_lr = 0.1;
+    options.router_samples = router_samples;
+    PatchSgd(model, set, options, 0).train_routers();
+    return model->parts().router->weight.detach() - before;
+  };
+  const at::Tensor sums = set.table.view({8, kPatches, kWidth}).sum(1).narrow(0, 0, 4);
+  const at::Tensor y = ((set.labels.narrow(0, 0, 4) == 1).to(torch::kDouble) * 2 - 1).unsqueeze(1);
+  const at::Tensor few = change(4), increment = 0.1 * 3 * 2 * (y * sums).mean(0);
+  EXPECT_LT((few[1] - increment).abs().max().item<double>(), 1e-12);
+  EXPECT_LT((few[0] + increment).abs().max().item<double>(), 1e-12);
+  EXPECT_TRUE(change(9).equal(change(0)));
+  EXPECT_FALSE(change(4).equal(change(0)));
+}
+
+// Of three classes in turn, the first two samples have classes 0 and 1 alone: the third kernel's pair, 2 against 0, has
+// the sample of class 0, whose patches it is moved away from: -lr * epochs * sum of its patches.
+TEST(PatchSgd, P24_FewerSamplesThanClassesTrainTheirPairs) {
+  const auto model = model_of({"ones", "taken", 3, 3});
+  const at::Tensor before = model->parts().router->weight.detach().clone();
+  const PatchSet set = samples(6, 3);
+  PatchSgdOptions options;
+  options.router_batch = 4;
+  options.router_epochs = 2;
+  options.router_lr = 0.1;
+  options.router_samples = 2;
+  PatchSgd(model, set, options, 0).train_routers();
+  const at::Tensor sums = set.table.view({6, kPatches, kWidth}).sum(1);
+  const at::Tensor change = model->parts().router->weight.detach() - before;
+  EXPECT_LT((change[0] - 0.1 * 2 * (sums[0] - sums[1]) / 2).abs().max().item<double>(), 1e-12);
+  EXPECT_LT((change[2] + 0.1 * 2 * sums[0]).abs().max().item<double>(), 1e-12);
+}
+
 // Three classes: 0 against 1 as above, and 2 against 0, which leaves kernel 0 alone.
 TEST(PatchSgd, P24_TheLastOfAnOddNumberOfClassesIsPairedWithTheFirst) {
   const auto model = model_of({"ones", "taken", 3, 3});
