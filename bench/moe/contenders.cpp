@@ -44,12 +44,12 @@ std::vector<Load> random_loads(int64_t tokens, int64_t experts, int64_t k) {
   return loads;
 }
 
-ExpertMlpWeights random_weights(int64_t experts) {
+ExpertMlpWeights random_weights(int64_t experts, int64_t hidden) {
   const auto parameter = [](at::IntArrayRef sizes, const char* purpose) {
     return parameter_zeros(sizes).copy_(normal(sizes, 1, purpose)).mul_(0.05);  // the memory of a model's parameters
   };
-  return {parameter({experts, kWidth, kHidden}, "w1"), parameter({experts, kHidden}, "b1"),
-          parameter({experts, kHidden, kWidth}, "w2"), parameter({experts, kWidth}, "b2")};
+  return {parameter({experts, kWidth, hidden}, "w1"), parameter({experts, hidden}, "b1"),
+          parameter({experts, hidden, kWidth}, "w2"), parameter({experts, kWidth}, "b2")};
 }
 
 at::Tensor run_ours(const Load& load, const ExpertMlpWeights& weights) {

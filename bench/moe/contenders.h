@@ -28,7 +28,7 @@ struct Load {
 // Returns kLoads of them.
 std::vector<Load> random_loads(int64_t tokens, int64_t experts, int64_t k);
 
-ExpertMlpWeights random_weights(int64_t experts);
+ExpertMlpWeights random_weights(int64_t experts, int64_t hidden = kHidden);
 
 // Runs the experts: [T,D].
 using Forward = std::function<at::Tensor(const Load&, const ExpertMlpWeights&)>;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <ATen/Parallel.h>
 
@@ -10,6 +12,7 @@
 #include "bench/measure/ratio_interval.h"
 #include "bench/moe/contenders.h"
 #include "bench/moe/experts_table.h"
+#include "bench/moe/many_experts.h"
 #include "bench/moe/memory_use.h"
 #include "bench/moe/packed_table.h"
 #include "bench/moe/routing_share.h"
@@ -20,8 +23,9 @@ namespace {
 
 struct Settings {
   ExpertsTable table{.tokens = {1, 49, 197, 1576, 6304}, .experts = {8, 32, 128}, .k = {1, 2}};
+  ManyExperts many;
   int64_t threads = 2;
-  bool packed = true, routing = true, memory = true;
+  bool small = true, packed = true, routing = true, memory = true, thousands = true;
 };
 
 void declare(CLI::App& app, Settings& settings) {
@@ -45,12 +49,21 @@ void declare(CLI::App& app, Settings& settings) {
   sizes("--k", settings.table.k, "Numbers of experts per token");
   count("--threads", settings.threads, "Number of threads of everything that is timed");
   count("--rounds", settings.table.rounds, "Number of rounds; at least 6 give intervals of 95 %");
+  part("--experts-table", settings.small, "Print the tables of the experts alone, at the sizes above");
   part("--contenders", settings.table.contenders,
        "Also time a loop over experts, _grouped_mm, and (forward) oneDNN's packed linear layers");
   part("--training", settings.table.training, "Also time training steps");
   part("--packed", settings.packed, "Print the table of experts packed as bf16 and int8");
   part("--routing", settings.routing, "Print the share of routing in a layer's forward pass");
   part("--memory", settings.memory, "Print the memory of a training step");
+  part("--thousands", settings.thousands, "Print the tables of a whole layer with thousands of experts");
+  sizes("--many-experts", settings.many.experts,
+        "Its numbers of experts, 2 of each token (4096 with F = 64 need 5 GB)");
+  count("--many-hidden", settings.many.hidden, "Its hidden width F");
+  app.add_option("--many-tokens", settings.many.tokens, "Its tokens T")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--json", settings.many.json, "Write the results of thousands of experts into this file");
 }
 
 void print_explanation(int64_t rounds) {
@@ -69,14 +82,25 @@ void run(const Settings& settings) {
       experts = *std::min_element(table.experts.begin(), table.experts.end());
       k > experts)
     fail_usage("--k ", k, " is more than --experts ", experts, "; lower --k or raise --experts");
-  if (settings.memory) print_memory_use(6304, 8, 2, settings.threads);  // before there are threads
+  ManyExperts many = settings.many;
+  if (const int64_t fewest = *std::min_element(many.experts.begin(), many.experts.end()); fewest < many.k)
+    fail_usage("--many-experts ", fewest, " is less than the ", many.k, " of each token; raise it");
+  many.rounds = table.rounds, many.contenders = table.contenders, many.training = table.training;
+  // Memory before there are threads.
+  if (settings.memory) print_memory_use(6304, 8, 2, settings.threads);
+  const std::vector<double> memory_of_many =
+      settings.thousands ? memory_of_many_experts(many, settings.threads) : std::vector<double>();
   at::set_num_threads(static_cast<int>(settings.threads));
   const Peaks peaks = Peaks::of_active_isa();
-  std::printf("%s\n", machine_line(measure_peaks(peaks)).c_str());
-  print_explanation(table.rounds);
-  print_experts_table(table, peaks);
+  const std::string machine = machine_line(measure_peaks(peaks));
+  std::printf("%s\n", machine.c_str());
+  if (settings.small) {
+    print_explanation(table.rounds);
+    print_experts_table(table, peaks);
+  }
   if (settings.routing) print_routing_share(6304, 32, table.k, table.rounds);
   if (settings.packed) print_packed_table({table.tokens, table.experts, table.k, table.rounds}, peaks);
+  if (settings.thousands) print_many_experts(many, memory_of_many, machine);
 }
 
 }  // namespace

@@ -3,7 +3,9 @@ bench_sources(
   moe/contenders.cpp
   moe/experts_table.cpp
   moe/packed_table.cpp
+  moe/large_layer.cpp
   moe/limits.cpp
+  moe/many_experts.cpp
   moe/memory_use.cpp
   moe/moe_bench.cpp
   moe/onednn.cpp

@@ -111,9 +111,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--compile", choices=("on", "off"), default="on")
     parser.add_argument("--training", choices=("on", "off"), default="on")
-    for other in ("--packed", "--routing", "--memory", "--contenders"):  # of sparsight_bench alone
+    for other in ("--packed", "--routing", "--memory", "--contenders", "--thousands", "--many-experts", "--many-hidden",
+                  "--many-tokens", "--json"):  # of sparsight_bench alone
         parser.add_argument(other, help=argparse.SUPPRESS)
+    parser.add_argument("--experts-table", choices=("on", "off"), default="on", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.experts_table == "off":  # nothing to compare
+        return
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     ways = {"loop": loop, "grouped_mm": grouped_mm}

@@ -5,6 +5,7 @@
 #include "sparsight/data/sets/cifar.h"
 #include "sparsight/data/sets/cifar_noise.h"
 #include "sparsight/data/sets/cifar_vehicles.h"
+#include "sparsight/data/sets/colored_shapes.h"
 #include "sparsight/data/sets/composite.h"
 #include "sparsight/data/sets/folder.h"
 #include "sparsight/data/sets/glyphs.h"
@@ -39,6 +40,9 @@ Registry<DataSplits, DataContext>& data_sets() {
         "planted",
         "generated grids of glyphs, one of which determines the label, on a background that may be correlated with it",
         make_planted);
+    sets.add<ColoredShapesOptions>(
+        "colored_shapes", "generated ellipses and squares, whose colour goes with the shape in training only (GMoE)",
+        make_colored_shapes);
     sets.add<FolderOptions>("folder", "image files in class/image", make_folder);
     sets.add<DomainFolderOptions>("domain_folder", "image files in domain/class/image", make_domain_folder);
     sets.add<DomainBedOptions>("domainbed", "the datasets and splits of DomainBed, by environment", make_domainbed);

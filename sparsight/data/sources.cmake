@@ -8,6 +8,7 @@ light_sources(
   data/register_data.cpp
   data/sampler.cpp
   data/training_loaders.cpp
+  data/sets/colored_shapes.cpp
   data/sets/glyph_canvas.cpp
   data/sets/glyph_painter.cpp
   data/sets/glyph_shapes.cpp
@@ -37,7 +38,7 @@ light_sources(
   data/transforms/warp.cpp)
 
 # Generated images have the same bits on every machine: no fused multiply-add where the target has one.
-set_source_files_properties(data/sets/glyph_canvas.cpp data/sets/glyph_painter.cpp data/sets/hierarchy_painter.cpp
+set_source_files_properties(data/sets/colored_shapes.cpp data/sets/glyph_canvas.cpp data/sets/glyph_painter.cpp
   TARGET_DIRECTORY sparsight_light PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # Levels are those of Pillow to the bit, so no fused multiply-add here either; without trapping, loops with a choice
 # between two numbers run in vectors.

@@ -96,6 +96,7 @@ torch_sources(
 
 # Li et al. 2023, domain generalisation.
 light_sources(
+  papers/gmoe/figures/example1.cpp
   papers/gmoe/figures/module_alignment.cpp
   papers/gmoe/figures/sample_complexity_figure.cpp
   papers/gmoe/register_figures.cpp
@@ -104,13 +105,18 @@ light_sources(
 torch_sources(
   papers/gmoe/figures/aligned_pooling.cpp
   papers/gmoe/figures/branch_experts.cpp
+  papers/gmoe/figures/block_spectra.cpp
   papers/gmoe/figures/colored_mnist.cpp
+  papers/gmoe/figures/example1_figure.cpp
+  papers/gmoe/figures/frequency_figure.cpp
+  papers/gmoe/figures/kept_weights.cpp
   papers/gmoe/figures/mnist_protocol.cpp
   papers/gmoe/figures/pacs_comparison.cpp
   papers/gmoe/figures/protocol_data.cpp
   papers/gmoe/figures/protocol_jobs.cpp
   papers/gmoe/figures/rotated_mnist.cpp
   papers/gmoe/figures/router_ablation.cpp
+  papers/gmoe/figures/small_models.cpp
   papers/gmoe/theory/branch_program.cpp
   papers/gmoe/theory/set_network.cpp
   papers/gmoe/theory/training_parts.cpp)

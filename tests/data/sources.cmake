@@ -2,6 +2,7 @@ light_tests(
   data/data_info_json_test.cpp
   data/known_superclasses_test.cpp
   data/loader_test.cpp
+  data/sets/colored_shapes_test.cpp
   data/sets/glyph_canvas_test.cpp
   data/sets/glyph_shapes_test.cpp
   data/sets/glyphs_test.cpp

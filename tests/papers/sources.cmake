@@ -1,6 +1,7 @@
 light_tests(
   papers/claim_tables.cpp
   papers/gmoe/figures/claim_tables.cpp
+  papers/gmoe/figures/image_claim_tables.cpp
   papers/gmoe/figures/protocol_claim_tables.cpp
   papers/gmoe/theory/alignment_test.cpp
   papers/gmoe/theory/sample_complexity_test.cpp
@@ -19,6 +20,7 @@ light_tests(
   papers/robust_moe/theory/smooth_moe_test.cpp
   papers/robust_moe/theory/theorem1_test.cpp)
 torch_tests(
+  papers/gmoe/figures/image_figures_test.cpp
   papers/gmoe/figures/protocol_figures_test.cpp
   papers/gmoe/model/gmoe_model_test.cpp
   papers/gmoe/theory/theory_training_test.cpp
