@@ -14,6 +14,9 @@ namespace {
 
 constexpr int64_t kLine = 14;  // of the list of columns
 constexpr int64_t kCell = 22, kMapMargin = 12, kLongestName = 20;
+constexpr int64_t kMaxMapWidth = 4096;  // of the cells in pixels; those of more experts than 186 are narrower
+
+int64_t cell_width(int64_t experts) { return std::clamp<int64_t>(kMaxMapWidth / experts, 1, kCell); }
 
 // Each row divided by its sum; a row without counts stays empty.
 std::vector<std::vector<double>> shares_of(const Json& counts) {
@@ -33,7 +36,7 @@ at::Tensor heat_map_picture(const std::string& title, const Json& counts, const 
                             const std::string& of, const std::vector<std::string>& columns) {
   std::vector<std::vector<double>> table = shares_of(counts);
   SPARSIGHT_CHECK(!table.empty() && !table[0].empty());
-  const int64_t width = static_cast<int64_t>(table[0].size());
+  const int64_t width = static_cast<int64_t>(table[0].size()), cell = cell_width(width);
   std::vector<std::string> names;
   size_t longest = 1;
   double maximum = 0;
@@ -48,20 +51,18 @@ at::Tensor heat_map_picture(const std::string& title, const Json& counts, const 
   const int64_t height = static_cast<int64_t>(table.size());
   const int64_t left = kMapMargin + static_cast<int64_t>(longest) * Canvas::kGlyphWidth + 6, top = kMapMargin + 24;
   const std::string legend = cat("0 to ", std::lround(100 * maximum), " % of ", of);
-  size_t widest = std::max(legend.size(), title.size());
-  for (const std::string& column : columns) widest = std::max(widest, column.size());
-  const int64_t text_width = Canvas::kGlyphWidth * static_cast<int64_t>(widest);
-  Canvas canvas(std::max(left + width * kCell, kMapMargin + text_width) + kMapMargin,
-                top + height * kCell + 44 + kLine * std::ssize(columns), kPaper);
+  const int64_t text_width = Canvas::kGlyphWidth * static_cast<int64_t>(std::max(legend.size(), title.size()));
+  Canvas canvas(std::max(left + width * cell, kMapMargin + text_width) + kMapMargin, top + height * kCell + 44, kPaper);
   canvas.text(kMapMargin, kMapMargin, title, kInk);
   for (int64_t k = 0; k < height; ++k) {
     canvas.text(kMapMargin, top + k * kCell + 7, names[k], kInk);
     for (int64_t e = 0; e < static_cast<int64_t>(table[k].size()) && e < width; ++e)
-      canvas.fill(left + e * kCell, top + k * kCell, kCell - 1, kCell - 1,
+      canvas.fill(left + e * cell, top + k * kCell, std::max<int64_t>(1, cell - 1), kCell - 1,
                   viridis(maximum > 0 ? table[k][e] / maximum : 0));
   }
-  for (int64_t e = 0; e < width; ++e)
-    canvas.text(left + e * kCell + (e < 10 ? 8 : 5), top + height * kCell + 5, std::to_string(e), kInk);
+  const int64_t apart = cell == kCell ? 1 : 5 * Canvas::kGlyphWidth / cell + 1;  // room for numbers of five digits
+  for (int64_t e = 0; e < width; e += apart)
+    canvas.text(left + e * cell + (e < 10 ? 8 : 5), top + height * kCell + 5, std::to_string(e), kInk);
   canvas.text(kMapMargin, top + height * kCell + 24, legend, kInk);
   for (int64_t e = 0; e < std::ssize(columns); ++e)
     canvas.text(kMapMargin, top + height * kCell + 38 + e * kLine, columns[static_cast<size_t>(e)], kInk);

@@ -41,5 +41,16 @@ TEST(HeatMap, LongNamesAndManyRows) {
   EXPECT_LT(picture.size(2), 600);
 }
 
+// 4,096 experts are a pixel wide each: expert 4000 has all of the row, in 21 pixels.
+TEST(HeatMap, ThousandsOfExpertsAreNarrow) {
+  std::vector<int> row(4096, 0);
+  row[4000] = 7;
+  const at::Tensor picture = heat_map_picture("layer", Json{row}, {"cat"});
+  EXPECT_GT(picture.size(2), 4096);
+  EXPECT_LT(picture.size(2), 4096 + 100);
+  EXPECT_EQ(area(canvas_of(picture), {253, 231, 37}), 21);
+  EXPECT_LT(heat_map_picture("layer", Json{std::vector<int>(300, 1)}, {"cat"}).size(2), 4096 + 100);
+}
+
 }  // namespace
 }  // namespace sparsight::heat_map_test

@@ -51,7 +51,7 @@ std::vector<BlockSpectrum> of_transformer(ImageModel& model, ModelInput input) {
   at::Tensor x = embedded(model, taps.at("patch_embed"));
   for (int64_t i = 0; i < depth; ++i) {
     const std::string path = cat("blocks.", i);
-    const LayerNorm norm1(module_named<LayerNormImpl>(model, path + ".norm1")),
+    LayerNorm norm1(module_named<LayerNormImpl>(model, path + ".norm1")),
         norm2(module_named<LayerNormImpl>(model, path + ".norm2"));
     const at::Tensor normed = norm1->forward(x),
                      attended = module_named<AttentionImpl>(model, path + ".attn")->forward(normed),
