@@ -61,7 +61,7 @@ TEST(RouterAccuracy, ProbabilitiesOfTokensAreAveraged) {
 TEST(RouterAccuracy, PaddingDoesNotCount) {
   Routing routing = routing_of({2, 1, 0, 0, 1, 9}, 1);
   EXPECT_TRUE(at::equal(router_choice(routing, 1), longs({2})));
-  routing.valid = at::tensor({true, false});
+  routing.valid = longs({1, 0}).to(at::kBool);
   EXPECT_TRUE(at::equal(router_choice(routing, 1), longs({0})));
   EXPECT_TRUE(at::allclose(router_probabilities(routing, 1).sum(1), at::tensor({1.f})));
 }

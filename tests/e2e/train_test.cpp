@@ -126,7 +126,7 @@ TEST(Train, SaysWhereTheTestPartIsTheValidationPart) {
     EXPECT_EQ(line.contains("same_as"), line["split"] == "test");
   }
   EXPECT_EQ(notes, 1);
-  EXPECT_EQ(tests, 1);
+  EXPECT_EQ(tests, 2);  // the weights as trained and the averaged ones
 
   const ProgramResult last_weights =
       run_program({"train", config, "--out", folder.path("last"), "--set", "train.keep=last"});
