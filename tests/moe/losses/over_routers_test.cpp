@@ -53,11 +53,11 @@ TEST(OverRouters, M13_GuidedLossesAreAveragedAndOthersSummed) {
   average_over_routers(losses);
   at::Tensor total = torch::zeros({}, torch::kDouble);
   for (const NamedLoss& loss : losses) total = total + loss.weight * loss.value;
-  EXPECT_TRUE(test::near(total, torch::tensor(0.3 * 3 + 0.1 * 6), 1e-12));
+  EXPECT_TRUE(test::near(total, torch::tensor(0.3 * 3 + 0.1 * 6, torch::kDouble), 1e-12));
   total.backward();
-  EXPECT_TRUE(test::near(one.grad(), torch::tensor(0.15), 1e-12));
-  EXPECT_TRUE(test::near(five.grad(), torch::tensor(0.15), 1e-12));
-  EXPECT_TRUE(test::near(two.grad(), torch::tensor(0.1), 1e-12));
+  EXPECT_TRUE(test::near(one.grad(), torch::tensor(0.15, torch::kDouble), 1e-12));
+  EXPECT_TRUE(test::near(five.grad(), torch::tensor(0.15, torch::kDouble), 1e-12));
+  EXPECT_TRUE(test::near(two.grad(), torch::tensor(0.1, torch::kDouble), 1e-12));
   std::vector<NamedLoss> alone{{"superclass", one, 0.3, OverRouters::mean}};
   average_over_routers(alone);
   EXPECT_TRUE(alone[0].value.is_same(one));  // a single router's loss stays as it is, bit for bit
