@@ -63,7 +63,7 @@ TEST(ModelCost, AgreesWithTheModelBuilt) {
 }
 
 TEST(ModelCost, EveryConfigurationOfAVitAgreesWithTheModelBuilt) {
-  const ImageShape image{3, 56, 56, 10};  // patches of 4, 7 and 8 divide it
+  const ImageShape image{3, 224, 224, 10};  // patches of 4, 7, 8 and 32 divide it
   const std::filesystem::path folder = test::source_path("configs");
   int64_t counted = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {

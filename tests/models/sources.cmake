@@ -6,6 +6,8 @@ torch_tests(
   models/model_cost_test.cpp
   models/make_model_test.cpp
   models/mnist_cnn_test.cpp
+  models/mobile_vmoe_sizes_test.cpp
+  models/mobile_vmoe_test.cpp
   models/normalize_test.cpp
   models/patch_cnn_test.cpp
   models/published_flops_test.cpp
