@@ -90,7 +90,30 @@ TEST(GuidedTraining, TheSuperClassLossIsInTheMetricsAndFalls) {
   EXPECT_LT(losses.back(), 0.5);               // seen: 0.14
 }
 
-TEST(GuidedTraining, M27_OtherNumbersOfExpertsAreRefusedUnlessTheRouterIsUnguided) {
+// L = L_C + 0.3 L_g in the log; without a weight the loss is the task's, to the last bit.
+TEST(GuidedTraining, M16_TheLossIsThatOfTheTaskPlusTheWeightedGuidedLoss) {
+  const TemporaryFolder folder;
+  const auto lines = [&](const std::string& run, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"--set", "train.max_steps=4", "--set", "train.log_every=1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramResult result = train(folder, run, arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::vector<Json> found;
+    for (Json& line : read_metrics(folder.path(run) + "/metrics.jsonl"))
+      if (line["kind"] == "train") found.push_back(std::move(line));
+    EXPECT_EQ(found.size(), 4u);
+    return found;
+  };
+  for (const Json& line : lines("guided", {}))
+    EXPECT_NEAR(line["loss"].get<double>(),
+                line["task_loss"].get<double>() + 0.3 * line["losses"]["superclass"].get<double>(), 1e-6);
+  for (const Json& line : lines("alone", {"--set", "losses.superclass=0"})) {
+    EXPECT_EQ(line["loss"], line["task_loss"]);
+    EXPECT_TRUE(line["losses"].empty());
+  }
+}
+
+TEST(GuidedTraining, WithOtherNumbersOfExpertsItIsLeftOutOrRefused) {
   const TemporaryFolder folder;
   const ProgramResult refused = train(folder, "refused", {"--set", "moe.experts=8"});
   EXPECT_EQ(refused.exit_code, 2);

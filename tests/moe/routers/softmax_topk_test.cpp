@@ -6,6 +6,7 @@
 #include "tests/moe/routers/token_batch.h"
 #include "tests/moe/vmoe_example.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/typed_gradcheck.h"
 
@@ -89,6 +90,26 @@ TEST_P(SoftmaxTopKExample, S35_ChoicesAreMadeInTheTypeOfTheWeightsForLowerPrecis
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, SoftmaxTopKExample, ::testing::Values(torch::kFloat, torch::kDouble));
+
+// TOP_k of p = (0.244728, 0.665241, 0.090031), and of ties: k values as they are, the rest 0.
+TEST_P(SoftmaxTopKExample, M9_TopKKeepsTheLargestProbabilitiesAsTheyAre) {
+  const auto rows = torch::tensor({{1., 2., 0.}, {0.5, 0.5, 0.5}, {-1., 3., 3.}}, GetParam());
+  const at::Tensor p = at::softmax(rows, 1);
+  const double tol = test::example_tolerance(GetParam());
+  for (int64_t k = 1; k <= 3; ++k) {
+    const Routing r = route_softmax_topk(rows, {}, 0, k, false);
+    const at::Tensor g = at::zeros_like(p).index_put({r.token, r.expert}, r.gate);
+    EXPECT_TRUE(torch::equal((g > 0).sum(1), torch::full({3}, k, torch::kLong))) << k;
+    EXPECT_TRUE(test::near(g, at::where(g > 0, p, at::zeros_like(p)), tol)) << k;
+    if (k == 1) {
+      EXPECT_TRUE(test::near(g[0], torch::tensor({0., 0.665241, 0.}), std::max(tol, 1e-6)));
+      EXPECT_TRUE(torch::equal(r.expert, torch::tensor({1, 0, 1}, torch::kLong)));  // ties: the lowest index
+    }
+    if (k == 3) {
+      EXPECT_TRUE(test::near(g, p, tol));
+    }
+  }
+}
 
 TEST(SoftmaxTopK, GatesHaveTheRightGradients) {
   const at::Tensor epsilon = test::random_tensor({5, 4}, 2), upstream = test::random_tensor({10}, 3);
