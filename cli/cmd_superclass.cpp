@@ -103,7 +103,7 @@ void add_superclass(CLI::App& app) {
   const auto arguments = std::make_shared<SuperclassArguments>();
   CLI::App* verb = add_verb(app, "superclass",
                             "Find super-classes, one for each expert of a router that decides per image: classes that "
-                            "a dense model confuses belong together",
+                            "a dense model confuses form a super-class",
                             "sparsight superclass runs/dense --experts 4\n"
                             "sparsight superclass runs/dense --experts 4 --confusion oof --folds 5\n"
                             "sparsight superclass --confusion counts.npy --experts 4 --out map.txt\n"

@@ -129,7 +129,6 @@ CountedConfusion held_out_confusion(const HeldOutRequest& request) {
   static constexpr const char* kKinds[] = {"hard", "soft", "top5"};
   return {counts.counts(),
           loaded.data.classes,
-          loaded.data.super_class_of,
           {{"run", printable(request.run)},
            {"checkpoint", printable(loaded.path)},
            {"step", loaded.step},

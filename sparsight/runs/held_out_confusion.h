@@ -16,7 +16,6 @@ namespace sparsight {
 struct CountedConfusion {
   at::Tensor counts;                 // [K,K]
   std::vector<std::string> classes;  // K names
-  std::vector<int64_t> given;        // [K] super-class of each class by the dataset's own division; {}: it has none
   Json source;                       // {"run", "checkpoint", "confusion", "split", "images", "left_out"}
 };
 

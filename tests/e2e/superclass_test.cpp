@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 using Map = std::vector<int64_t>;
 
 ProgramResult superclass(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "superclass");
+  arguments.insert(arguments.begin(), {"superclass", "--quiet"});
   return run_program(arguments, {.timeout_seconds = 300});
 }
 
@@ -190,6 +190,10 @@ TEST_F(SuperclassVerb, RefusesBadInputInOneLine) {
           "row 0, column 0 is -1");
   refuses({"--experts", "2", "--confusion", folder_->write("sure.npy", encode_npy(at::eye(4, at::kLong)))},
           "no class is taken for another");
+  ASSERT_EQ(
+      train_dense(tiny_config(*folder_), path("sigmoid"), {"--set", "train.task_loss=sigmoid_cross_entropy"}).exit_code,
+      0);
+  refuses({path("sigmoid"), "--experts", "2"}, "confusions need a softmax");
   const std::string unfinished = path("unfinished");
   fs::create_directories(unfinished);
   fs::copy_file(run() + "/config.toml", unfinished + "/config.toml");

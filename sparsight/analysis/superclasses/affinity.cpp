@@ -53,7 +53,7 @@ at::Tensor confusion_affinity(const at::Tensor& counts) {
       if (i != j) a[i * n + j] = (share(std::min(i, j), std::max(i, j)) + share(std::max(i, j), std::min(i, j))) / 2;
   if (volume(affinity) <= 0)
     fail(
-        "no class is taken for another in the confusion matrix, so nothing says which belong together; count the "
+        "no class is taken for another in the confusion matrix, so nothing says which are alike; count the "
         "predictions of a weaker model or of more images, or use soft confusions");
   return affinity;
 }

@@ -14,19 +14,6 @@
 namespace sparsight {
 namespace {
 
-void check_options(const ClusterOptions& options, int64_t classes) {
-  const int64_t wanted = options.superclasses;
-  if (wanted < 1 || wanted > classes)
-    fail_usage(wanted, " super-classes of ", classes, " classes; choose 1 to ", classes);
-  if (!(options.tau > 0 && options.tau <= 1e6)) fail_usage("tau is ", options.tau, "; choose a number above 0, as 0.1");
-  if (options.min_cluster_size < 1 || options.min_cluster_size > classes / wanted)
-    fail_usage("at least ", options.min_cluster_size, " classes in each of ", wanted, " super-classes of ", classes,
-               " classes; choose 1 to ", classes / wanted);
-  if (!options.group_of.empty() && std::ssize(options.group_of) != classes)
-    fail_usage("the given division is of ", options.group_of.size(), " classes, the confusion matrix of ", classes,
-               "; use those of the same classes");
-}
-
 ClassClusters cluster_graph(const at::Tensor& affinity, int64_t clusters, const ClusterOptions& options) {
   const ClusteringMethod& method = clustering_method(options.method);
   ClassClusters found;
@@ -97,9 +84,23 @@ std::vector<int64_t> with_min_size(std::vector<int64_t> cluster_of, const at::Te
 
 }  // namespace
 
+void check_cluster_options(const ClusterOptions& options, int64_t classes) {
+  clustering_method(options.method);
+  const int64_t wanted = options.superclasses;
+  if (wanted < 1 || wanted > classes)
+    fail_usage(wanted, " super-classes of ", classes, " classes; choose 1 to ", classes);
+  if (!(options.tau > 0 && options.tau <= 1e6)) fail_usage("tau is ", options.tau, "; choose a number above 0, as 0.1");
+  if (options.min_cluster_size < 1 || options.min_cluster_size > classes / wanted)
+    fail_usage("at least ", options.min_cluster_size, " classes in each of ", wanted, " super-classes of ", classes,
+               " classes; choose 1 to ", classes / wanted);
+  if (!options.group_of.empty() && std::ssize(options.group_of) != classes)
+    fail_usage("the given division is of ", options.group_of.size(), " classes, the confusion matrix of ", classes,
+               "; use those of the same classes");
+}
+
 ClassClusters cluster_classes(const at::Tensor& counts, const ClusterOptions& options) {
   const at::Tensor affinity = confusion_affinity(counts);
-  check_options(options, affinity.size(0));
+  check_cluster_options(options, affinity.size(0));
   const int64_t groups = superclass_count(options.group_of);
   ClassClusters found;
   if (groups == 0) {
@@ -108,7 +109,7 @@ ClassClusters cluster_classes(const at::Tensor& counts, const ClusterOptions& op
     const at::Tensor between = group_affinity(affinity, options.group_of);
     if (volume(between) <= 0)
       fail("no class is taken for one of another of the ", groups,
-           " given groups, so nothing says which of them belong together");
+           " given groups, so nothing says which of them are alike");
     found = cluster_graph(between, options.superclasses, options);
     std::vector<int64_t> of_class;
     for (const int64_t group : options.group_of) of_class.push_back(found.superclass_of[group]);

@@ -20,6 +20,9 @@ struct ClusterOptions {
   std::vector<int64_t> group_of = {};    // [K] a given division, to be merged or split into E; {}: none
 };
 
+// Raises UsageError for options that do not fit this number of classes, and for an unknown method.
+void check_cluster_options(const ClusterOptions& options, int64_t classes);
+
 struct ClassClusters {
   std::vector<int64_t> superclass_of;    // [K] of 0 .. E-1, none empty, numbered by their smallest classes
   std::vector<double> eigenvalues = {};  // of the clustering into E by a spectral method, the largest first

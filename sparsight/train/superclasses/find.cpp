@@ -25,6 +25,12 @@ std::vector<int64_t> given_groups(const std::string& groups, const std::vector<i
 
 FoundSuperclasses superclasses_of_run(const std::string& run, const std::string& checkpoint, SuperclassSearch search,
                                       const std::vector<std::string>& overrides) {
+  // What does not fit is said before anything is counted, which may take hours.
+  const LoadedModel loaded = load_model(run, checkpoint);
+  need_softmax(loaded);
+  const int64_t classes = std::ssize(loaded.data.classes);
+  search.clusters.group_of = given_groups(search.groups, loaded.data.super_class_of, classes);
+  check_cluster_options(search.clusters, classes);
   CountedConfusion counted;
   if (search.confusion == "oof") {
     if (!overrides.empty())
@@ -35,7 +41,6 @@ FoundSuperclasses superclasses_of_run(const std::string& run, const std::string&
   } else {
     counted = held_out_confusion({run, checkpoint, search.split, confusion_kind(search.confusion), overrides});
   }
-  search.clusters.group_of = given_groups(search.groups, counted.given, counted.counts.size(0));
   return find_superclasses(counted.counts, search.clusters, counted.classes, counted.source);
 }
 

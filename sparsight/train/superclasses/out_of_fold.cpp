@@ -47,7 +47,7 @@ DataSplits fold_splits(const Json& config) {
 }
 
 // The training images without those of the fold, or only those that are counted of it.
-DataSetPtr images_of(const FoldedRun& folded, int64_t fold, bool left_out) {
+DataSetPtr fold_images(const FoldedRun& folded, int64_t fold, bool left_out) {
   std::vector<int64_t> chosen;
   for (size_t i = 0; i < folded.fold_of.size(); ++i)
     if (left_out ? folded.fold_of[i] == fold && folded.is_counted[i] : folded.fold_of[i] != fold)
@@ -58,7 +58,7 @@ DataSetPtr images_of(const FoldedRun& folded, int64_t fold, bool left_out) {
 
 void train_fold(const FoldedRun& folded, int64_t fold, const std::string& path) {
   DataSplits splits = folded.splits;
-  splits.train = images_of(folded, fold, /*left_out=*/false);
+  splits.train = fold_images(folded, fold, /*left_out=*/false);
   TrainingSetup setup = make_training_setup(folded.config, /*fresh=*/true, splits);
   setup.validation_loader.reset();
   setup.monitor_loader.reset();
@@ -85,12 +85,12 @@ Json run_fold(const FoldedRun& folded, int64_t fold, const std::string& job_fold
   train_fold(folded, fold, path);
   const LoadedModel loaded = load_model(path);
   ConfusionCounts counts(ConfusionKind::hard, std::ssize(loaded.data.classes));
-  count_confusion(loaded, images_of(folded, fold, /*left_out=*/true), counts);
+  count_confusion(loaded, fold_images(folded, fold, /*left_out=*/true), counts);
   std::filesystem::remove_all(path);
   return {{"images", counts.images()}, {"counts", sparse_counts(counts.counts())}};
 }
 
-void add_counts(const Json& result, at::Tensor& counts, const std::string& folder) {
+void add_fold_counts(const Json& result, at::Tensor& counts, const std::string& folder) {
   const int64_t classes = counts.size(0);
   int64_t* count = counts.mutable_data_ptr<int64_t>();
   for (const Json& entry : result.at("counts")) {
@@ -156,12 +156,11 @@ CountedConfusion out_of_fold_confusion(const std::string& run, int64_t folds) {
       fail("fold ", settings.at("fold").get<int64_t>(), " failed: ", *error);
     const auto done = store.read(settings);
     if (!done) fail("fold ", settings.at("fold").get<int64_t>(), " has no result; start the same command again");
-    add_counts(done->result, counts, store.folder());
+    add_fold_counts(done->result, counts, store.folder());
   }
   const int64_t images = counts.sum().item<int64_t>();
   return {counts,
           data.classes,
-          data.super_class_of,
           {{"run", printable(run)},
            {"confusion", "oof"},
            {"split", "train"},

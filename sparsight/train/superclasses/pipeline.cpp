@@ -1,6 +1,7 @@
 #include "sparsight/train/superclasses/pipeline.h"
 
 #include <filesystem>
+#include <ostream>
 
 #include "sparsight/analysis/superclasses/map_file.h"
 #include "sparsight/catalogue/run_options.h"
@@ -13,6 +14,7 @@
 #include "sparsight/io/run_folder.h"
 #include "sparsight/moe/moe_spec.h"
 #include "sparsight/report/superclass_folder.h"
+#include "sparsight/report/superclass_report.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/train_run.h"
 
@@ -61,9 +63,9 @@ void check_data(const SuperclassTraining& training, const Json& dense) {
   const int64_t classes = std::ssize(splits.train->info().classes);
   need_single_labels(splits.train->info(), "the confusion of classes");
   const SuperclassSearch& search = training.search;
-  if (search.clusters.superclasses > classes)
-    fail_usage(search.clusters.superclasses, " super-classes of ", classes, " classes; choose 1 to ", classes);
-  given_groups(search.groups, splits.train->info().super_class_of, classes);
+  ClusterOptions clusters = search.clusters;
+  clusters.group_of = given_groups(search.groups, splits.train->info().super_class_of, classes);
+  check_cluster_options(clusters, classes);
   if (search.confusion == "oof") return;
   ConfusionCounts(confusion_kind(search.confusion), classes);
   check_held_out(splits, search.split, splits.train->info().name);
@@ -130,9 +132,15 @@ void train_with_superclasses(SuperclassTraining training, std::ostream& out) {
   const std::string dense = training.folder + "/dense", found_in = superclass_folder(training.folder);
   if (!fs::exists(dense + "/done")) check_data(training, configs.dense);
   claim_folder(training.folder, description_of(training, configs.moe));
+  log_info("stage 1 of 3: a dense model");
   train_stage(configs.dense, dense, out);
-  if (!fs::exists(superclass_map_file(found_in)))
-    write_superclasses(found_in, superclasses_of_run(dense, "", training.search, {}));
+  log_info("stage 2 of 3: super-classes from its confusions");
+  if (!fs::exists(superclass_map_file(found_in))) {
+    const FoundSuperclasses found = superclasses_of_run(dense, "", training.search, {});
+    write_superclasses(found_in, found);
+    out << superclass_report(found);
+  }
+  log_info("stage 3 of 3: the model with an expert for each super-class");
   train_stage(configs.moe, training.folder + "/moe", out);
 }
 

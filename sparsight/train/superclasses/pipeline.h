@@ -20,7 +20,7 @@ struct SuperclassTraining {
 //   dense/          a run of `config` without MoE layers
 //   superclasses/   the files of write_superclasses()
 //   moe/            a run of `config` with [moe] experts = E and [superclasses] of the map
-//   pipeline.json   what was asked for
+//   pipeline.json   the settings of the call
 // Finished stages are skipped and an unfinished one is resumed, so that a killed call goes on with the same call, to
 // the same bits. Result tables go to `out`. Raises UsageError for a configuration without MoE layers or without
 // guidance of its routers, data of fewer classes than super-classes or without held-out images (held_out_confusion()),
