@@ -23,7 +23,7 @@ threads = 1
 [data]
 name = "glyphs"
 classes = 2
-side = 8
+side = 16
 train = 8
 validation = 2
 test = 2
