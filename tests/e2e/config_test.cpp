@@ -125,7 +125,7 @@ TEST(ConfigVerb, UnknownNamesComeWithTheNearest) {
   EXPECT_SAYS(complaint("", {"train.batch_size=1"}),
               "unknown setting train.batch_size; did you mean \"loader.batch\"?");
   EXPECT_SAYS(complaint("", {"moe.expert=16"}), "unknown setting moe.expert; did you mean \"experts\"?");
-  EXPECT_SAYS(complaint("", {"train.zzz=1"}), "unknown setting train.zzz (known: epochs, ");
+  EXPECT_SAYS(complaint("", {"train.zzz=1"}), "unknown setting train.zzz (known: recipe, epochs, ");
   EXPECT_SAYS(complaint("", {"optimizer.name=adamv"}), "did you mean \"adam\"?");
   EXPECT_SAYS(complaint("epochs = 1\n"), "is outside any [section]");
 }
