@@ -21,9 +21,6 @@ Registry<DataSplits, DataContext>& data_sets() {
   static auto registry = [] {
     Registry<DataSplits, DataContext> sets("dataset");
     sets.add<GlyphsOptions>("glyphs", "embedded: procedurally generated glyphs in frames, in four styles", make_glyphs);
-    sets.add<HierarchyOptions>(
-        "hierarchy", "generated groups of classes: the group in colour and shape, the class in a fine texture",
-        make_hierarchy);
     sets.add<MnistOptions>("mnist", "MNIST, Fashion-MNIST, KMNIST: idx files", make_mnist);
     sets.add<Cifar10Options>("cifar10", "CIFAR-10, binary version", make_cifar10);
     sets.add<Cifar100Options>("cifar100", "CIFAR-100, binary version, fine or coarse labels", make_cifar100);
@@ -40,9 +37,9 @@ Registry<DataSplits, DataContext>& data_sets() {
         "planted",
         "generated grids of glyphs, one of which determines the label, on a background that may be correlated with it",
         make_planted);
-    sets.add<ColoredShapesOptions>(
-        "colored_shapes", "generated ellipses and squares, whose colour goes with the shape in training only (GMoE)",
-        make_colored_shapes);
+    sets.add<HierarchyOptions>(
+        "hierarchy", "generated groups of classes: the group in colour and shape, the class in a fine texture",
+        make_hierarchy);
     sets.add<FolderOptions>("folder", "image files in class/image", make_folder);
     sets.add<DomainFolderOptions>("domain_folder", "image files in domain/class/image", make_domain_folder);
     sets.add<DomainBedOptions>("domainbed", "the datasets and splits of DomainBed, by environment", make_domainbed);
