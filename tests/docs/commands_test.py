@@ -55,7 +55,7 @@ def smallest(command):
     command = "\n".join(map(short_generalisation, command.split("\n")))
     command = re.sub(r"--scale \w+", "--scale smoke", command)
     command = re.sub(r"(sparsight reproduce .*?) --(?:data \S+|synthetic)", r"\1", command)
-    figure = r"(sparsight reproduce (?:pmoe|gmoe|robust_moe)/\S+)"
+    figure = r"(sparsight reproduce (?:pmoe|gmoe|mobile_vmoe|robust_moe)/\S+)"
     command = re.sub(figure + r"(?!.* --scale)", r"\1 --scale smoke", command)
     return re.sub(figure, r"\1 --synthetic", command)
 
