@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 
 #include "sparsight/core/error.h"

@@ -42,6 +42,7 @@ Example1Options example1_options(Scale scale) {
   if (scale != Scale::smoke) return options;
   options.models.cnn_widths = {8, 16};
   options.models.width = 16, options.models.depth = 4, options.models.heads = 2, options.models.patch = 8;
+  options.models.batch = 16;
   options.side = 16, options.test = 32;
   return options;
 }

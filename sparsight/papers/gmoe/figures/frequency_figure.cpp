@@ -41,6 +41,7 @@ FrequencyOptions frequency_options(Scale scale) {
   if (scale != Scale::smoke) return options;
   options.models.cnn_widths = {8, 16};
   options.models.width = 16, options.models.depth = 4, options.models.heads = 2, options.models.patch = 4;
+  options.models.batch = 16;
   options.train_images = 32, options.test_images = 16, options.side = 16;
   return options;
 }
