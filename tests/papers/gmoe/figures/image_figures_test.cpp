@@ -1,6 +1,7 @@
 // What the figures on small models measure: accuracies of example 1 by hand, and spectra of models whose filters are
 // known.
 #include <cmath>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -11,6 +12,7 @@
 #include "sparsight/catalogue/model_sections.h"
 #include "sparsight/core/config.h"
 #include "sparsight/models/make_model.h"
+#include "sparsight/nn/init.h"
 #include "sparsight/papers/gmoe/figures/block_spectra.h"
 #include "sparsight/papers/gmoe/figures/example1.h"
 #include "sparsight/papers/gmoe/figures/small_models.h"
