@@ -1,4 +1,5 @@
-// A square convolution of an odd side, with the parameters of torch.nn.Conv2d.
+// A square convolution of an odd side, with the parameters of torch.nn.Conv2d. As many groups as channels: depthwise,
+// each channel has a kernel of its own.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -12,8 +13,8 @@ namespace sparsight {
 // if their number is odd, the bottom and right edges get one more. A 3x3 kernel with stride 2 on an even side has none
 // at the top and one at the bottom.
 enum class ConvPadding { centred, same };
-// he_normal: N(0, 2/fan_out), He et al. 2015. glorot_uniform: nn/glorot.h. torch_default: U(± 1 / sqrt(fan_in)), the
-// bias too, as PyTorch's nn.Conv2d.
+// he_normal: N(0, 2/fan_out), He et al. 2015, where fan_out is as PyTorch's: out * kernel² for any number of groups.
+// glorot_uniform: nn/glorot.h. torch_default: U(± 1 / sqrt(fan_in)), the bias too, as PyTorch's nn.Conv2d.
 enum class ConvInit { he_normal, glorot_uniform, torch_default };
 
 struct ConvOptions {
@@ -23,6 +24,7 @@ struct ConvOptions {
   bool bias = false;  // usually followed by a normalisation
   ConvPadding padding = ConvPadding::centred;
   ConvInit init = ConvInit::he_normal;
+  int64_t groups = 1;  // a divisor of `in` and of `out`
 };
 
 class ConvImpl : public torch::nn::Module, public Initialized {
@@ -34,7 +36,7 @@ class ConvImpl : public torch::nn::Module, public Initialized {
   Cost cost(MapSize in) const;                         // per image
   const ConvOptions& options() const { return options_; }
 
-  at::Tensor weight;  // [out,in,kernel,kernel]
+  at::Tensor weight;  // [out,in/groups,kernel,kernel]
   at::Tensor bias;    // [out] or undefined
 
  private:

@@ -1,5 +1,7 @@
 #include "sparsight/nn/freeze_convs.h"
 
+#include "sparsight/core/error.h"
+
 namespace sparsight {
 namespace {
 
@@ -23,8 +25,13 @@ FrozenConvStep frozen_conv(const ConvImpl& conv, WeightType type, const BatchNor
     bias = bias * affine.scale + affine.shift;
   }
   FrozenConvStep step;
-  step.conv =
-      cpu::PackedConv(floats_of(weight).data(), floats_of(bias).data(), options.in, options.out, options.kernel, type);
+  const std::vector<float> weights = floats_of(weight), biases = floats_of(bias);
+  if (options.groups == 1) {
+    step.conv = cpu::PackedConv(weights.data(), biases.data(), options.in, options.out, options.kernel, type);
+  } else {
+    SPARSIGHT_CHECK(options.groups == options.in && options.in == options.out);
+    step.depthwise = cpu::DepthwiseConv(weights.data(), biases.data(), options.out, options.kernel, type);
+  }
   step.kernel = options.kernel, step.stride = options.stride;
   step.same = options.padding == ConvPadding::same;
   return step;

@@ -20,7 +20,8 @@ struct BatchNormAffine {
 };
 BatchNormAffine batch_norm_affine(const BatchNormImpl& norm);
 
-// Without a norm, or with the batch norm that follows the convolution folded into its weights and bias, in fp64.
+// Without a norm, or with the batch norm that follows the convolution folded into its weights and bias, in fp64. A
+// convolution of several groups must be depthwise.
 FrozenConvStep frozen_conv(const ConvImpl& conv, WeightType type, const BatchNormImpl* folded = nullptr);
 FrozenAffine frozen_affine(const BatchNormImpl& norm);
 FrozenGroupNorm frozen_group_norm(const GroupNormImpl& norm);

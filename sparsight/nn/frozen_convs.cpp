@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "sparsight/nn/channel_moments.h"
 #include "sparsight/ops/cpu/conv_task.h"
@@ -47,7 +48,7 @@ cpu::ConvGeometry geometry_of(const FrozenConvStep& step, Map in) {
 
 Map output_of(const FrozenConvStep& step, Map in) {
   const cpu::ConvGeometry g = geometry_of(step, in);
-  return {g.out_height, g.out_width, step.conv.outputs()};
+  return {g.out_height, g.out_width, step.outputs()};
 }
 
 // The parts of a map of all images that the tasks of a step compute: some rows of one image, or all rows of a few.
@@ -104,17 +105,32 @@ void normalise(const FrozenConvStep& step, const float* raw, const ChannelMoment
   });
 }
 
+// min(y, limit); NaN stays.
+void limit_part(float* y, Map map, const cpu::ConvPart& part, float limit) {
+  for (int64_t image = part.first_image; image < part.first_image + part.images; ++image) {
+    float* at = y + (image * map.height + part.first_row) * map.width * map.channels + part.first;
+    for (int64_t position = 0; position < part.rows * map.width; ++position, at += map.channels)
+      for (int64_t c = 0; c < part.count; ++c) at[c] = at[c] > limit ? limit : at[c];
+  }
+}
+
 void run_step(const FrozenConvStep& step, Map in, const float* x, const float* residual, float* y, int64_t images) {
   const cpu::ConvGeometry geometry = geometry_of(step, in);
   const Map out = output_of(step, in);
-  const int64_t work = step.kernel * step.kernel * in.channels * out.channels;
+  const int64_t work = step.kernel * step.kernel * (step.is_depthwise() ? 1 : in.channels) * out.channels;
   const Parts parts(out, images, work, at::get_num_threads());
   cpu::ConvMaps maps;
   maps.x = x;
   if (!step.before.scale.empty()) maps.scale = step.before.scale.data(), maps.shift = step.before.shift.data();
   if (step.norm.groups == 0) {
     maps.residual = residual, maps.y = y, maps.relu = step.relu;
-    parts.run([&](const cpu::ConvPart& part) { step.conv.run(maps, geometry, part); });
+    parts.run([&](const cpu::ConvPart& part) {
+      if (step.is_depthwise())
+        step.depthwise.run(maps, geometry, part);
+      else
+        step.conv.run(maps, geometry, part);
+      if (std::isfinite(step.limit)) limit_part(y, out, part, step.limit);
+    });
     return;
   }
   ConvBuffers& buffers = conv_buffers();
@@ -143,7 +159,7 @@ FrozenConvs::Map FrozenConvs::output(Map input) const {
 
 int64_t FrozenConvs::bytes() const {
   int64_t sum = 0;
-  for (const FrozenConvStep& step : steps_) sum += step.conv.bytes();
+  for (const FrozenConvStep& step : steps_) sum += step.bytes();
   return sum;
 }
 

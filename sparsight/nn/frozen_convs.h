@@ -4,9 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
-#include "sparsight/ops/cpu/packed_conv.h"
+#include "sparsight/ops/cpu/depthwise_conv.h"
 
 namespace sparsight {
 
@@ -26,9 +27,11 @@ struct FrozenGroupNorm {
 enum class ConvBuffer { input, output, hidden, second_hidden };
 
 // to = relu(norm(conv(before(from))) + residual), where `before` and `norm` may be missing, and so may the residual and
-// the last relu. With relu_first: norm(relu(conv(...))) + residual.
+// the last relu. With relu_first: norm(relu(conv(...))) + residual. A depthwise convolution has neither `before` nor a
+// norm nor a residual.
 struct FrozenConvStep {
   cpu::PackedConv conv;
+  cpu::DepthwiseConv depthwise;  // instead of `conv`, if it has channels
   int64_t kernel = 1, stride = 1;
   bool same = false;  // zero padding as ConvPadding::same, else kernel / 2 on each edge
   FrozenAffine before;
@@ -36,8 +39,14 @@ struct FrozenConvStep {
   bool has_residual = false;
   ConvBuffer residual = ConvBuffer::input;
   bool relu = false;
-  bool relu_first = false;  // with a norm, and instead of `relu`
+  float limit = std::numeric_limits<float>::infinity();  // of a step without `norm`: min(., limit), 6 for ReLU6
+  bool relu_first = false;                               // with a norm, and instead of `relu`
   ConvBuffer from = ConvBuffer::input, to = ConvBuffer::output;
+
+  bool is_depthwise() const { return depthwise.channels() > 0; }
+  int64_t outputs() const { return is_depthwise() ? depthwise.channels() : conv.outputs(); }
+  int64_t bytes() const { return is_depthwise() ? depthwise.bytes() : conv.bytes(); }
+  WeightType type() const { return is_depthwise() ? depthwise.type() : conv.type(); }
 };
 
 class FrozenConvs {
@@ -52,7 +61,7 @@ class FrozenConvs {
   // x: [images, input], y: [images, output]. Uses torch's threads.
   void run(const float* x, float* y, int64_t images, Map input) const;
 
-  WeightType type() const { return steps_.empty() ? WeightType::fp32 : steps_.front().conv.type(); }
+  WeightType type() const { return steps_.empty() ? WeightType::fp32 : steps_.front().type(); }
   int64_t bytes() const;  // of the packed weights
 
  private:

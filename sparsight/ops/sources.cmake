@@ -7,6 +7,7 @@ light_sources(
   ops/cpu/combine_parts.cpp
   ops/cpu/contention.cpp
   ops/cpu/conv_depth.cpp
+  ops/cpu/depthwise_conv.cpp
   ops/cpu/expert_mlp.cpp
   ops/cpu/expert_mlp_backward.cpp
   ops/cpu/first_cache.cpp

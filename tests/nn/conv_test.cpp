@@ -64,4 +64,48 @@ TEST(Conv, StartsAsGlorotAndBengioSay) {
   EXPECT_GT(head->weight.abs().max().item<double>(), 0.095);
 }
 
+// Channel 0 is summed by ones, channel 1 by twos, and neither sees the other: of a 3x3 map of 1 and of 10 the centre is
+// 9 and 180, a corner 4 and 80.
+TEST(Conv, AsManyGroupsAsChannelsAreOneKernelForEach) {
+  Conv conv(ConvOptions{.in = 2, .out = 2, .groups = 2});
+  EXPECT_EQ(conv->weight.sizes(), (std::vector<int64_t>{2, 1, 3, 3}));
+  const torch::NoGradGuard no_grad;
+  conv->weight[0].fill_(1), conv->weight[1].fill_(2);
+  at::Tensor x = torch::ones({1, 2, 3, 3});
+  x[0][1].fill_(10);
+  const at::Tensor y = conv->forward(x);
+  EXPECT_EQ(y[0][0][1][1].item<float>(), 9);
+  EXPECT_EQ(y[0][0][0][0].item<float>(), 4);
+  EXPECT_EQ(y[0][1][1][1].item<float>(), 180);
+  EXPECT_EQ(y[0][1][0][0].item<float>(), 80);
+}
+
+// 6 channels in 3 groups of 2 to 9: 9 * 2 * 9 = 162 weights, applied at each of 4 * 3 outputs of stride 2.
+TEST(Conv, CostsAnInputOfItsGroupOnly) {
+  const Conv conv(ConvOptions{.in = 6, .out = 9, .stride = 2, .groups = 3});
+  const Cost cost = conv->cost({7, 6});
+  EXPECT_EQ(cost.parameters, 162);
+  EXPECT_EQ(conv->weight.numel(), 162);
+  EXPECT_EQ(cost.multiply_adds, 162 * 12);
+}
+
+// torchvision's kaiming_normal_(mode = "fan_out") of a [C,1,3,3] weight: variance 2 / (9 C), as for one group.
+TEST(Conv, DepthwiseKernelsStartAsTorchvisions) {
+  Conv conv(ConvOptions{.in = 2000, .out = 2000, .groups = 2000});
+  initialize(*conv, 1);
+  EXPECT_NEAR(conv->weight.var().item<double>() * 9 * 2000 / 2, 1, 0.05);
+}
+
+TEST(Conv, GradientsOfGroupsFollowDifferences) {
+  for (const ConvPadding padding : {ConvPadding::centred, ConvPadding::same}) {
+    Conv conv(ConvOptions{.in = 4, .out = 4, .stride = 2, .bias = true, .padding = padding, .groups = 4});
+    initialize(*conv, 1);
+    conv->to(torch::kDouble);
+    const at::Tensor x = test::random_tensor({2, 4, 4, 6}, 1), upstream = test::random_tensor({2, 4, 2, 3}, 2);
+    std::vector<at::Tensor> inputs = conv->parameters();
+    inputs.push_back(x);
+    EXPECT_LT(test::gradient_error([&] { return (conv->forward(x) * upstream).sum(); }, inputs), 1e-8);
+  }
+}
+
 }  // namespace sparsight::conv_test

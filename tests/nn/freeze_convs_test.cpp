@@ -163,6 +163,55 @@ TEST(FreezeConvs, HaveTheSameBitsForAnyNumberOfThreadsAndImages) {
   }
 }
 
+// Fewer and more channels than a vector, a kernel that is larger than the map, and all edges.
+TEST(FreezeConvs, AreDepthwiseConvolutionsAtEveryLevelAndSize) {
+  struct Depthwise {
+    int64_t channels, kernel, stride, height, width;
+  };
+  test::at_each_level([](const std::string& level) {
+    for (const Depthwise& s : {Depthwise{1, 3, 1, 1, 1},
+                               {3, 3, 1, 5, 4},
+                               {16, 3, 2, 7, 8},
+                               {37, 5, 1, 2, 3},
+                               {96, 3, 2, 9, 1},
+                               {144, 3, 1, 14, 14}})
+      for (const ConvPadding padding : {ConvPadding::centred, ConvPadding::same})
+        for (const int64_t images : {1, 3}) {
+          Conv conv(ConvOptions{.in = s.channels,
+                                .out = s.channels,
+                                .kernel = s.kernel,
+                                .stride = s.stride,
+                                .bias = true,
+                                .padding = padding,
+                                .groups = s.channels});
+          BatchNorm norm = norm_of(s.channels, 7);
+          const torch::NoGradGuard no_grad;
+          conv->weight.copy_(test::random_tensor(conv->weight.sizes(), 1, torch::kFloat));
+          conv->bias.copy_(test::random_tensor({s.channels}, 2, torch::kFloat));
+          const at::Tensor x = test::random_tensor({images, s.channels, s.height, s.width}, 3, torch::kFloat);
+          const at::Tensor y = copy_of(frozen_conv(*conv, WeightType::fp32)).run(x);
+          EXPECT_TRUE(test::near(y, in_doubles(conv, x), 2e-5)) << level << " " << s.channels;
+          FrozenConvStep step = frozen_conv(*conv, WeightType::fp32, norm.get());
+          step.relu = true, step.limit = 0.5;
+          const at::Tensor limited = at::clamp(norm->forward(conv->forward(x), false), 0, 0.5);
+          EXPECT_TRUE(test::near(copy_of(std::move(step)).run(x), limited, 1e-4)) << level << " " << s.channels;
+        }
+  });
+}
+
+// min(max(3 x - 5, 0), 6) at 1, 3 and 9 is 0, 4 and 6; NaN stays.
+TEST(FreezeConvs, ReluSixByHand) {
+  Conv conv(ConvOptions{.in = 1, .out = 1, .kernel = 1, .bias = true});
+  const torch::NoGradGuard no_grad;
+  conv->weight.fill_(3), conv->bias.fill_(-5);
+  FrozenConvStep step = frozen_conv(*conv, WeightType::fp32);
+  step.relu = true, step.limit = 6;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const at::Tensor y = copy_of(std::move(step)).run(torch::tensor({1.0f, 3.0f, 9.0f, nan}).view({1, 1, 1, 4}));
+  EXPECT_TRUE(torch::equal(y.flatten().narrow(0, 0, 3), torch::tensor({0.0f, 4.0f, 6.0f})));
+  EXPECT_TRUE(std::isnan(y.flatten()[3].item<float>()));
+}
+
 // bf16 keeps 8 bits of a weight: 2^-9 of each, 576 of them with random signs. int8 is stored as bf16.
 TEST(FreezeConvs, FewerBitsPerWeightChangeTheOutputALittle) {
   const Conv conv = conv_of({64, 32, 3, 1, true});
