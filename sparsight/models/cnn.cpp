@@ -1,8 +1,30 @@
 #include "sparsight/models/cnn.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/nn/conv_shortcut.h"
 
 namespace sparsight {
+namespace {
+
+ConvBlockRecipe cnn_block(const ResidualBlockOptions& options) {
+  return {.in = options.in,
+          .out = options.out,
+          .stride = options.stride,
+          .shortcut = options.has_projection() ? Shortcut::projection : Shortcut::identity,
+          .relu = true,
+          .make =
+              [options](bool branch) {
+                ResidualBlockOptions some = options;
+                some.branch = branch;
+                return std::make_shared<ResidualBlockImpl>(some);
+              },
+          .projection =
+              [options] { return std::make_shared<ConvShortcut>(options.in, options.out, options.stride, false); },
+          .projection_name = "shortcut"};
+}
+
+}  // namespace
+
 void CnnOptions::declare(OptionSet& set) {
   set.integers("widths", &widths, {1, 16384},
                "channels of each stage; every stage but the first halves the resolution");
@@ -14,20 +36,24 @@ Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : ImageModel(co
   stem_ = register_module("stem", Conv(ConvOptions{image_.channels, options.widths[0]}));
   stem_norm_ = register_module("stem_norm", group_norm_of_eights(options.widths[0]));
   const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
-  int64_t channels = options.widths[0];
+  const auto stages = std::ssize(options.widths);
+  blocks_.emplace(context.moe, stages * options.blocks, MapSize{image_.height, image_.width});
+  int64_t channels = options.widths[0], next = 0;
   for (size_t stage = 0; stage < options.widths.size(); ++stage)
     for (int64_t i = 0; i < options.blocks; ++i) {
       const ResidualBlockOptions block{channels, options.widths[stage], stage > 0 && i == 0 ? 2 : 1};
-      blocks_.push_back(blocks->register_module(cat(blocks_.size()), ResidualBlock(block)));
+      blocks_->add(*blocks, cat(next), cat("blocks.", next), cnn_block(block));
       channels = block.out;
+      ++next;
     }
-  moe_ = register_map_moe(*this, context.moe, channels);
+  blocks_->add_router(*this);
+  if (!context.moe.shares_router()) moe_ = register_map_moe(*this, context.moe, channels);
   head_ = register_module("head", Linear(channels, image_.classes));
 }
 
 std::vector<std::string> Cnn::tap_names() const {
   std::vector<std::string> names{"stem_norm"};
-  for (size_t i = 0; i < blocks_.size(); ++i) names.push_back(cat("blocks.", i));
+  names.insert(names.end(), blocks_->paths().begin(), blocks_->paths().end());
   if (moe_) names.emplace_back("moe");
   return names;
 }
@@ -38,8 +64,7 @@ int64_t Cnn::freeze(WeightType type) {
   steps.back().norm = frozen_group_norm(*stem_norm_);
   steps.back().relu = true;
   frozen_stem_.pack(std::move(steps), tensors_of(*stem_, *stem_norm_));
-  for (ResidualBlock& block : blocks_) block->freeze(type);
-  return 1 + static_cast<int64_t>(blocks_.size());
+  return 1 + blocks_->freeze(type);
 }
 
 at::Tensor Cnn::run_stem(const ModelInput& input, ModelOutput& out) {
@@ -51,11 +76,8 @@ at::Tensor Cnn::run_stem(const ModelInput& input, ModelOutput& out) {
 
 ModelOutput Cnn::run(const ModelInput& input) {
   ModelOutput out;
-  at::Tensor x = run_stem(input, out);
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    x = blocks_[i]->forward(x);
-    tap(input, out, x, "blocks.", i);
-  }
+  at::Tensor x = blocks_->run(run_stem(input, out), input, out,
+                              [&](const at::Tensor& y, const std::string& path) { tap(input, out, y, path); });
   if (moe_) {
     x = moe_->forward(x, input, out);
     tap(input, out, x, "moe");
@@ -70,7 +92,7 @@ std::vector<PartCost> Cnn::cost(const CostOptions& options) const {
   const Cost stem_norm = stem_norm_->cost() + elementwise_cost(channels);  // and the relu
   std::vector<PartCost> parts{{"stem", stem_->cost(map), map_text(channels, map)},
                               {"stem_norm", on_units(stem_norm, map.positions()), map_text(channels, map)}};
-  for (size_t i = 0; i < blocks_.size(); ++i) append(parts, blocks_[i]->cost(cat("blocks.", i), map));
+  append(parts, blocks_->cost(map, options));
   if (moe_) append(parts, moe_->cost(map, options));
   const Cost mean = on_units(elementwise_cost(head_->weight.size(1)), map.positions());
   parts.push_back({"head", head_->cost() + mean, std::to_string(image_.classes)});

@@ -3,6 +3,7 @@
 #include "sparsight/models/cnn.h"
 #include "sparsight/models/mlp.h"
 #include "sparsight/models/mnist_cnn.h"
+#include "sparsight/models/mobilenet.h"
 #include "sparsight/models/patch_cnn.h"
 #include "sparsight/models/resnet.h"
 #include "sparsight/models/vit.h"
@@ -34,6 +35,9 @@ Registry<std::shared_ptr<ImageModel>, ModelContext>& models() {
     r.add<ResnetOptions>("resnet",
                          "ResNet-18 to -152 under torchvision's names; an optional MoE layer after the last stage",
                          construct<Resnet, ResnetOptions>);
+    r.add<MobilenetOptions>(
+        "mobilenet", "MobileNetV2 under torchvision's names; dense, or its late blocks as experts of whole images",
+        construct<Mobilenet, MobilenetOptions>);
     r.add<MnistCnnOptions>("mnist_cnn",
                            "DomainBed's CNN for 28x28 images; an optional MoE layer after the last convolution",
                            construct<MnistCnn, MnistCnnOptions>);

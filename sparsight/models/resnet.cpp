@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "sparsight/core/error.h"
 #include "sparsight/nn/conv_parts.h"
+#include "sparsight/nn/conv_shortcut.h"
 #include "sparsight/nn/dropout.h"
 
 namespace sparsight {
@@ -28,6 +30,23 @@ const ResnetDepth& resnet_depth(int64_t depth) {
   return *found;
 }
 
+ConvBlockRecipe resnet_recipe(const ResnetBlockOptions& options) {
+  return {.in = options.in,
+          .out = options.out(),
+          .stride = options.stride,
+          .shortcut = options.has_projection() ? Shortcut::projection : Shortcut::identity,
+          .relu = true,
+          .make =
+              [options](bool branch) {
+                ResnetBlockOptions some = options;
+                some.branch = branch;
+                return std::make_shared<ResnetBlock>(some);
+              },
+          .projection =
+              [options] { return std::make_shared<ConvShortcut>(options.in, options.out(), options.stride, true); },
+          .projection_name = "downsample"};
+}
+
 }  // namespace
 
 void ResnetOptions::declare(OptionSet& set) {
@@ -47,25 +66,28 @@ Resnet::Resnet(const ResnetOptions& options, const ModelContext& context)
   const ResnetDepth& shape = resnet_depth(options.depth);
   int64_t channels = options.base_width;
   stem_ = register_module("conv1", Conv(ConvOptions{image_.channels, channels, pools() ? 7 : 3, pools() ? 2 : 1}));
-  stem_norm_ = register_module("bn1", resnet_norm(channels));
+  stem_norm_ = register_module("bn1", torchvision_norm(channels));
+  MapSize map = stem_->output({image_.height, image_.width});
+  if (pools()) map = {(map.height + 1) / 2, (map.width + 1) / 2};
+  blocks_.emplace(context.moe, std::accumulate(shape.blocks.begin(), shape.blocks.end(), int64_t{0}), map);
   for (size_t layer = 0; layer < shape.blocks.size(); ++layer) {
     const std::string name = cat("layer", layer + 1);
     const auto blocks = register_module(name, std::make_shared<torch::nn::Module>());
     for (int64_t i = 0; i < shape.blocks[layer]; ++i) {
       const ResnetBlockOptions block{channels, options.base_width << layer, layer > 0 && i == 0 ? 2 : 1,
                                      shape.bottleneck};
-      block_names_.push_back(cat(name, ".", i));
-      blocks_.push_back(blocks->register_module(cat(i), std::make_shared<ResnetBlock>(block)));
+      blocks_->add(*blocks, cat(i), cat(name, ".", i), resnet_recipe(block));
       channels = block.out();
     }
   }
-  moe_ = register_map_moe(*this, context.moe, channels);
+  blocks_->add_router(*this);
+  if (!context.moe.shares_router()) moe_ = register_map_moe(*this, context.moe, channels);
   head_ = register_module("fc", TorchLinear(channels, image_.classes));
 }
 
 std::vector<std::string> Resnet::tap_names() const {
   std::vector<std::string> names{"bn1"};
-  names.insert(names.end(), block_names_.begin(), block_names_.end());
+  names.insert(names.end(), blocks_->paths().begin(), blocks_->paths().end());
   if (moe_) names.emplace_back("moe");
   return names;
 }
@@ -75,11 +97,11 @@ int64_t Resnet::freeze(WeightType type) {
   steps.push_back(frozen_conv(*stem_, type, stem_norm_.get()));
   steps.back().relu = true;
   frozen_stem_.pack(std::move(steps), tensors_of(*stem_, *stem_norm_));
-  for (const auto& block : blocks_) block->freeze(type);
-  return 1 + static_cast<int64_t>(blocks_.size());
+  return 1 + blocks_->freeze(type);
 }
 
-at::Tensor Resnet::run_stem(const ModelInput& input, ModelOutput& out, bool batch_statistics) {
+at::Tensor Resnet::run_stem(const ModelInput& input, ModelOutput& out) {
+  const bool batch_statistics = input.mode.batch_statistics;
   at::Tensor x;
   if (!batch_statistics && frozen_stem_.usable(input.images) && !is_tapped(input, "bn1")) {
     x = frozen_stem_.run(input.images);
@@ -91,16 +113,14 @@ at::Tensor Resnet::run_stem(const ModelInput& input, ModelOutput& out, bool batc
   return pools() ? at::max_pool2d(x, 3, 2, 1) : x;
 }
 
-ModelOutput Resnet::run(const ModelInput& input) {
+ModelOutput Resnet::run(const ModelInput& given) {
+  ModelInput input = given;
+  if (options_.frozen_batch_norm) input.mode.batch_statistics = false;
   ModelOutput out;
-  const bool batch_statistics = input.mode.batch_statistics && !options_.frozen_batch_norm;
-  at::Tensor x = run_stem(input, out, batch_statistics);
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    x = blocks_[i]->forward(x, batch_statistics);
-    tap(input, out, x, block_names_[i]);
-  }
+  at::Tensor x = blocks_->run(run_stem(input, out), input, out,
+                              [&](const at::Tensor& y, const std::string& path) { tap(input, out, y, path); });
   if (moe_) {
-    x = moe_->forward(x, input, out);
+    x = moe_->forward(x, given, out);
     tap(input, out, x, "moe");
   }
   out.features = x.mean({2, 3});
@@ -115,7 +135,7 @@ std::vector<PartCost> Resnet::cost(const CostOptions& options) const {
   std::vector<PartCost> parts{conv_part("conv1", stem_, map)};
   parts.push_back(norm_part("bn1", stem_norm_, map));
   if (pools()) map = {(map.height + 1) / 2, (map.width + 1) / 2};
-  for (size_t i = 0; i < blocks_.size(); ++i) append(parts, blocks_[i]->cost(block_names_[i], map));
+  append(parts, blocks_->cost(map, options));
   if (moe_) append(parts, moe_->cost(map, options));
   const Cost mean = on_units(elementwise_cost(head_->weight.size(1)), map.positions());
   parts.push_back({"fc", head_->cost() + mean, std::to_string(image_.classes)});

@@ -7,13 +7,16 @@
 //   layers    four of blocks (resnet_block.h); each but the first halves the resolution and doubles the channels
 //   end       global average pooling, dropout, linear layer "fc"
 //
-// [moe] blocks = [0] or [-1] adds an MoE layer on the last feature map (map_moe.h). Letters: moe/axes.md.
+// [moe] blocks = [0] or [-1] adds an MoE layer on the last feature map (map_moe.h). With [router] scope = "model" they
+// count the blocks, each of which then exists once for each expert (conv_blocks.h). Letters: moe/axes.md.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sparsight/models/conv_blocks.h"
 #include "sparsight/models/image_model.h"
 #include "sparsight/models/map_moe.h"
 #include "sparsight/models/resnet_block.h"
@@ -30,7 +33,7 @@ struct ResnetOptions {
   void declare(OptionSet& set);
 };
 
-class Resnet : public ImageModel {
+class Resnet : public ImageModel, public HasRouter {
  public:
   // Raises UsageError for a depth other than 18, 34, 50, 101 and 152.
   Resnet(const ResnetOptions& options, const ModelContext& context);
@@ -38,21 +41,23 @@ class Resnet : public ImageModel {
   at::Tensor classify(const at::Tensor& features) override;
   // bn1, layer1.0 ... and, if there is one, moe: [B,channels,height,width] each. The features are after the dropout.
   std::vector<std::string> tap_names() const override;
+  Router* own_router() override { return blocks_->router(); }
+  const std::string& routing_name() const override { return blocks_->router_name(); }
+  RoutingPolicy& policy() override { return blocks_->policy(); }
   int64_t freeze(WeightType type) override;
 
  protected:
   ModelOutput run(const ModelInput& input) override;
 
  private:
-  at::Tensor run_stem(const ModelInput& input, ModelOutput& out, bool batch_statistics);
+  at::Tensor run_stem(const ModelInput& input, ModelOutput& out);
   bool pools() const { return options_.stem == "imagenet"; }
 
   ResnetOptions options_;
   Conv stem_{nullptr};            // conv1
   BatchNorm stem_norm_{nullptr};  // bn1
   ConvsCopy frozen_stem_;
-  std::vector<std::string> block_names_;  // "layer1.0"
-  std::vector<std::shared_ptr<ResnetBlock>> blocks_;
+  std::optional<ConvBlocks> blocks_;  // layer1.0 ...
   std::shared_ptr<MapMoe> moe_;
   TorchLinear head_{nullptr};  // fc
 };

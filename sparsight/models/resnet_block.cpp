@@ -5,13 +5,11 @@
 
 namespace sparsight {
 
-BatchNorm resnet_norm(int64_t channels) { return BatchNorm(BatchNormOptions{channels, 1e-5, 0.9, /*debias=*/false}); }
-
-ResnetBlock::ResnetBlock(const ResnetBlockOptions& options) {
+ResnetBlock::ResnetBlock(const ResnetBlockOptions& options) : branch_(options.branch) {
   const auto add = [&](int64_t in, int64_t out, int64_t kernel, int64_t stride) {
     const std::string number = std::to_string(convs_.size() + 1);
     convs_.push_back(register_module("conv" + number, Conv(ConvOptions{in, out, kernel, stride})));
-    norms_.push_back(register_module("bn" + number, resnet_norm(out)));
+    norms_.push_back(register_module("bn" + number, torchvision_norm(out)));
   };
   const int64_t width = options.width;
   if (options.bottleneck) {
@@ -22,10 +20,10 @@ ResnetBlock::ResnetBlock(const ResnetBlockOptions& options) {
     add(options.in, width, 3, options.stride);
     add(width, options.out(), 3, 1);
   }
-  if (options.stride == 1 && options.in == options.out()) return;
+  if (branch_ || !options.has_projection()) return;
   const auto downsample = register_module("downsample", std::make_shared<torch::nn::Module>());
   shortcut_ = downsample->register_module("0", Conv(ConvOptions{options.in, options.out(), 1, options.stride}));
-  shortcut_norm_ = downsample->register_module("1", resnet_norm(options.out()));
+  shortcut_norm_ = downsample->register_module("1", torchvision_norm(options.out()));
 }
 
 void ResnetBlock::freeze(WeightType type) {
@@ -34,10 +32,10 @@ void ResnetBlock::freeze(WeightType type) {
   ConvBuffer from = ConvBuffer::input;
   for (size_t i = 0; i < convs_.size(); ++i) {
     FrozenConvStep step = frozen_conv(*convs_[i], type, norms_[i].get());
-    step.relu = true;
+    step.relu = !branch_ || i + 1 < convs_.size();
     step.from = from;
     if (i + 1 == convs_.size()) {
-      step.has_residual = true;
+      step.has_residual = !branch_;
       step.residual = shortcut_ ? ConvBuffer::output : ConvBuffer::input;
     } else {
       step.to = from = i % 2 == 0 ? ConvBuffer::hidden : ConvBuffer::second_hidden;
@@ -54,6 +52,7 @@ at::Tensor ResnetBlock::forward(const at::Tensor& x, bool batch_statistics) {
     y = norms_[i]->forward(convs_[i]->forward(y), batch_statistics);
     if (i + 1 < convs_.size()) y = at::relu(y);
   }
+  if (branch_) return y;
   return at::relu(y + (shortcut_ ? shortcut_norm_->forward(shortcut_->forward(x), batch_statistics) : x));
 }
 
@@ -65,6 +64,10 @@ std::vector<PartCost> ResnetBlock::cost(const std::string& path, MapSize& map) c
     parts.push_back(norm_part(cat(path, ".bn", i + 1), norms_[i], map));
   }
   const int64_t channels = convs_.back()->weight.size(0);
+  if (branch_) {  // neither relu nor sum
+    parts.back().cost = on_units(norms_.back()->cost(), map.positions());
+    return parts;
+  }
   parts.back().cost = parts.back().cost + on_units(elementwise_cost(channels), map.positions());  // the sum
   if (!shortcut_) return parts;
   parts.push_back(conv_part(path + ".downsample.0", shortcut_, in));

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/cost/part_cost.h"
+#include "sparsight/nn/conv_block.h"
 #include "sparsight/nn/freeze_convs.h"
 
 namespace sparsight {
@@ -17,27 +17,25 @@ struct ResnetBlockOptions {
   // not in its first one.
   int64_t stride = 1;
   bool bottleneck = false;
+  bool branch = false;  // only what is added to the shortcut
+  bool has_projection() const { return stride != 1 || in != out(); }
   int64_t out() const { return bottleneck ? 4 * width : width; }
 };
 
-// The batch norms of ResNets, with PyTorch's epsilon and momentum.
-BatchNorm resnet_norm(int64_t channels);
-
 // relu(shortcut(x) + bn(conv(... relu(bn1(conv1(x))))))
-class ResnetBlock : public torch::nn::Module {
+class ResnetBlock : public ConvBlock {
  public:
   explicit ResnetBlock(const ResnetBlockOptions& options);
-  // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]. batch_statistics: of its batch norms.
-  at::Tensor forward(const at::Tensor& x, bool batch_statistics);
-  // Per image. map: size of the input, set to that of the output.
-  std::vector<PartCost> cost(const std::string& path, MapSize& map) const;
-  void freeze(WeightType type);  // see ImageModel::freeze
+  at::Tensor forward(const at::Tensor& x, bool batch_statistics) override;
+  std::vector<PartCost> cost(const std::string& path, MapSize& map) const override;
+  void freeze(WeightType type) override;
 
  private:
   std::vector<Conv> convs_;           // conv1, conv2 and, of a bottleneck, conv3
   std::vector<BatchNorm> norms_;      // bn1 ..., one after each of them
   Conv shortcut_{nullptr};            // downsample.0, 1x1, where the shape changes; else null
   BatchNorm shortcut_norm_{nullptr};  // downsample.1
+  bool branch_;
   ConvsCopy frozen_;
 };
 

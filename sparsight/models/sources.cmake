@@ -2,14 +2,15 @@ torch_sources(
   models/adapt_weights.cpp
   models/block_mlp.cpp
   models/cnn.cpp
-  models/dense_layers.cpp
+  models/conv_blocks.cpp
   models/engine_rates.cpp
-  models/expert_weights.cpp
+  models/expert_block.cpp
   models/image_model.cpp
   models/make_model.cpp
   models/map_moe.cpp
   models/mlp.cpp
   models/mnist_cnn.cpp
+  models/mobilenet.cpp
   models/model_cost.cpp
   models/normalize.cpp
   models/patch_cnn.cpp

@@ -1,5 +1,7 @@
 #include "sparsight/models/upcycle.h"
 
+#include <string_view>
+
 #include "sparsight/core/error.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/ops/random_fill.h"
@@ -20,10 +22,38 @@ bool fits(const at::Tensor& dense, const at::Tensor& experts) {
          as_expert(dense).sizes() == experts.sizes().slice(1);
 }
 
+// "features.16.conv.2.weight" of "features.16.moe.experts.3.conv.2.weight", "blocks.2.shortcut.weight" of
+// "blocks.2.shortcut.0.weight"; "" for other names.
+std::string dense_block_name(const std::string& name) {
+  constexpr std::string_view kBank = ".moe.experts.", kShortcut = ".shortcut.0.";
+  if (const size_t at = name.find(kBank); at != std::string::npos) {
+    const size_t number = at + kBank.size(), rest = name.find('.', number);
+    const bool is_number =
+        rest != std::string::npos && rest > number && name.find_first_not_of("0123456789", number) == rest;
+    return is_number ? name.substr(0, at) + name.substr(rest) : "";
+  }
+  const size_t at = name.find(kShortcut);
+  return at == std::string::npos ? "" : name.substr(0, at) + ".shortcut." + name.substr(at + kShortcut.size());
+}
+
 at::Tensor with_noise(const at::Tensor& copies, double noise, const RandomStream& stream) {
   at::Tensor samples = at::empty(copies.sizes(), copies.options().dtype(at::kFloat));
   fill_normal(samples, stream, 0, noise * copies.std().item<double>());
   return copies + samples;
+}
+
+std::optional<DerivedTensor> copied_block(const std::string& name, const at::Tensor& target,
+                                          const std::map<std::string, at::Tensor>& file,
+                                          const UpcycleOptions& options) {
+  const std::string dense = dense_block_name(name);
+  const auto source = dense.empty() ? file.end() : file.find(dense);
+  if (source == file.end() || source->second.sizes() != target.sizes()) return std::nullopt;
+  if (options.random) return DerivedTensor{target.clone(), cat("random, not ", dense), {dense}};
+  const bool noisy = options.noise > 0 && target.dim() == 4;
+  const at::Tensor copy =
+      noisy ? with_noise(source->second, options.noise, InitRandom{options.seed, name}.stream("upcycle"))
+            : source->second;
+  return DerivedTensor{copy, cat("upcycled: a copy of ", dense, noisy ? " with noise" : ""), {dense}};
 }
 
 }  // namespace
@@ -33,6 +63,7 @@ WeightDeriver upcycle_dense_mlps(const ImageModel& model, const UpcycleOptions& 
   for (const auto& item : model.named_parameters()) parameters[item.key()] = item.value();
   return [parameters, options](const std::string& name, const at::Tensor& target,
                                const std::map<std::string, at::Tensor>& file) -> std::optional<DerivedTensor> {
+    if (auto copy = copied_block(name, target, file, options)) return copy;
     const size_t position = name.rfind(kExperts);
     if (position == std::string::npos) return std::nullopt;
     const std::string layer = name.substr(0, position) + ".", experts = layer + "experts.";

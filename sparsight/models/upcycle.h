@@ -1,5 +1,5 @@
 // Sparse upcycling (Komatsuzaki et al. 2023): initialises a model with MoE layers from a dense checkpoint, each expert
-// as a copy of the MLP that its layer replaces. Letters: moe/axes.md.
+// as a copy of the MLP, or of the convolutional block, that its layer replaces. Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/io/weights.h"
@@ -16,7 +16,8 @@ struct UpcycleOptions {
 // For LoadOptions::derive; `model` must outlive it. Experts that are MLPs with one hidden layer (parameters
 // w1 [E,D,F] and w2 [E,F,D] under "<layer>.experts.", with or without b1 [E,F] and b2 [E,D]) take
 // "<layer>.fc1.weight" [F,D], fc2.weight [D,F] and the biases if the file has them in matching shapes and no experts.
-// Noise is added to weights only, not to biases, from streams named after the parameters.
+// The experts of expert_block.h take the parameters and running averages of "<block>." under the same names.
+// Noise is added to weights only, not to biases, norms and averages, from streams named after the parameters.
 WeightDeriver upcycle_dense_mlps(const ImageModel& model, const UpcycleOptions& options);
 
 }  // namespace sparsight

@@ -31,6 +31,7 @@ torch_sources(
   moe/dispatch/rows.cpp
   moe/dispatch/soft.cpp
   moe/experts.cpp
+  moe/experts/block_experts.cpp
   moe/experts/conv_experts.cpp
   moe/experts/expert_parameters.cpp
   moe/experts/linear_experts.cpp

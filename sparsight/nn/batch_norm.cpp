@@ -51,6 +51,10 @@ Cost batch_norm_cost(int64_t channels) {
 
 Cost BatchNormImpl::cost() const { return batch_norm_cost(options_.channels); }
 
+BatchNorm torchvision_norm(int64_t channels) {
+  return BatchNorm(BatchNormOptions{channels, 1e-5, 0.9, /*debias=*/false});
+}
+
 void BatchNormImpl::initialize(const InitRandom&) {
   const torch::NoGradGuard no_grad;
   tensors.weight.fill_(1);

@@ -6,8 +6,9 @@ ResidualBlockImpl::ResidualBlockImpl(const ResidualBlockOptions& options)
     : conv1_(register_module("conv1", Conv(ConvOptions{options.in, options.out, 3, options.stride}))),
       norm1_(register_module("norm1", group_norm_of_eights(options.out))),
       conv2_(register_module("conv2", Conv(ConvOptions{options.out, options.out}))),
-      norm2_(register_module("norm2", group_norm_of_eights(options.out))) {
-  if (options.in != options.out || options.stride != 1)
+      norm2_(register_module("norm2", group_norm_of_eights(options.out))),
+      branch_(options.branch) {
+  if (!branch_ && options.has_projection())
     shortcut_ = register_module("shortcut", Conv(ConvOptions{options.in, options.out, 1, options.stride}));
 }
 
@@ -22,9 +23,8 @@ void ResidualBlockImpl::freeze(WeightType type) {
   FrozenConvStep second = frozen_conv(*conv2_, type);
   second.from = ConvBuffer::hidden;
   second.norm = frozen_group_norm(*norm2_);
-  second.has_residual = true;
+  second.has_residual = second.relu = !branch_;
   second.residual = shortcut_ ? ConvBuffer::output : ConvBuffer::input;
-  second.relu = true;
   steps.push_back(std::move(second));
   frozen_.pack(std::move(steps), tensors_of(*this));
 }
@@ -32,7 +32,8 @@ void ResidualBlockImpl::freeze(WeightType type) {
 at::Tensor ResidualBlockImpl::forward(const at::Tensor& x) {
   if (frozen_.usable(x)) return frozen_.run(x);
   const at::Tensor hidden = at::relu(norm1_->forward(conv1_->forward(x)));
-  return at::relu((shortcut_ ? shortcut_->forward(x) : x) + norm2_->forward(conv2_->forward(hidden)));
+  const at::Tensor branch = norm2_->forward(conv2_->forward(hidden));
+  return branch_ ? branch : at::relu((shortcut_ ? shortcut_->forward(x) : x) + branch);
 }
 
 std::vector<PartCost> ResidualBlockImpl::cost(const std::string& path, MapSize& map) const {
@@ -44,7 +45,7 @@ std::vector<PartCost> ResidualBlockImpl::cost(const std::string& path, MapSize& 
   std::vector<PartCost> parts{{path + ".conv1", conv1_->cost(in), text},
                               {path + ".norm1", on_units(norm + relu, positions), text},
                               {path + ".conv2", conv2_->cost(map), text},
-                              {path + ".norm2", on_units(norm + relu + residual, positions), text}};
+                              {path + ".norm2", on_units(branch_ ? norm : norm + relu + residual, positions), text}};
   if (shortcut_) parts.push_back({path + ".shortcut", shortcut_->cost(in), text});
   return parts;
 }

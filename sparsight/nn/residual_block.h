@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/cost/part_cost.h"
+#include "sparsight/nn/conv_block.h"
 #include "sparsight/nn/freeze_convs.h"
 
 namespace sparsight {
@@ -12,16 +12,18 @@ namespace sparsight {
 struct ResidualBlockOptions {
   int64_t in = 0, out = 0;  // channels
   int64_t stride = 1;
+  bool branch = false;  // only what is added to the shortcut: norm2(conv2(relu(norm1(conv1(x)))))
+  bool has_projection() const { return in != out || stride != 1; }
 };
 
 // relu(shortcut(x) + norm2(conv2(relu(norm1(conv1(x))))))
-class ResidualBlockImpl : public torch::nn::Module {
+class ResidualBlockImpl : public ConvBlock {
  public:
   explicit ResidualBlockImpl(const ResidualBlockOptions& options);
-  at::Tensor forward(const at::Tensor& x);  // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
-  // Per image. map: size of the input, set to that of the output.
-  std::vector<PartCost> cost(const std::string& path, MapSize& map) const;
-  void freeze(WeightType type);  // see ImageModel::freeze
+  at::Tensor forward(const at::Tensor& x);
+  at::Tensor forward(const at::Tensor& x, bool) override { return forward(x); }
+  std::vector<PartCost> cost(const std::string& path, MapSize& map) const override;
+  void freeze(WeightType type) override;
 
  private:
   Conv conv1_;
@@ -29,6 +31,7 @@ class ResidualBlockImpl : public torch::nn::Module {
   Conv conv2_;
   GroupNorm norm2_;
   Conv shortcut_{nullptr};  // 1x1, where the shape changes
+  bool branch_;
   ConvsCopy frozen_;
 };
 TORCH_MODULE(ResidualBlock);

@@ -13,10 +13,12 @@ torch_sources(
   nn/batch_norm.cpp
   nn/conv.cpp
   nn/conv_parts.cpp
+  nn/conv_shortcut.cpp
   nn/copied_tensors.cpp
   nn/freeze_convs.cpp
   nn/glorot.cpp
   nn/init.cpp
+  nn/inverted_residual.cpp
   nn/linear.cpp
   nn/mlp.cpp
   nn/norm.cpp

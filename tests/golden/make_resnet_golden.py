@@ -32,14 +32,14 @@ def uniform(number, sizes):
     return (h.double() / 2**32 - 0.5).reshape(sizes)
 
 
-def weights_of(model):
+def weights_of(model, gain=1):
     """By name. Every term of the result shows, and maps stay of order 1."""
     state = {name: value for name, value in model.state_dict().items() if not name.endswith("num_batches_tracked")}
     weights = {}
     for number, name in enumerate(sorted(state)):
         u = uniform(number, state[name].shape)
         if u.dim() > 1:
-            u = u * math.sqrt(12 / u[0].numel())
+            u = u * gain * math.sqrt(12 / u[0].numel())
         elif name.endswith("running_var"):
             u = 1 + u
         else:

@@ -1,4 +1,5 @@
 torch_tests(
   golden/auto_attack_test.cpp
+  golden/mobilenet_golden_test.cpp
   golden/resnet_golden_test.cpp
   golden/vit_golden_test.cpp)

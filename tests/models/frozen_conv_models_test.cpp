@@ -32,6 +32,8 @@ const std::vector<Case>& cases() {
       {"resnet", {{"base_width", 12}}, {}, 33, 46},
       {"resnet", {{"base_width", 8}, {"depth", 50}, {"stem", "cifar"}}, {}, 11, 14},
       {"resnet", {{"base_width", 8}, {"stem", "cifar"}}, {0}, 16, 16},
+      {"mobilenet", {{"width", 0.25}}, {}, 45, 38},
+      {"mobilenet", {{"width", 0.1}, {"stem", "cifar"}}, {0}, 11, 14},
       {"mnist_cnn", Json::object(), {}, 13, 10},
       {"mnist_cnn", Json::object(), {0}, 9, 9},
       {"vit", {{"width", 24}, {"heads", 4}, {"depth", 2}, {"patch", 4}, {"stem", {6, 16}}}, {}, 16, 24},

@@ -165,7 +165,7 @@ TEST(SharedRouter, ALayerByItselfHasItsRouter) {
 
 TEST(SharedRouter, IsForModelsWithBlocks) {
   EXPECT_NE(testing::message_of<UsageError>([] {
-              models().make("cnn", Json::object(), "model",
+              models().make("mnist_cnn", Json::object(), "model",
                             ModelContext{{1, 8, 8, 3}, read_moe_spec(config_of("model", {0}, "softmax_topk"))});
             }).find("[router] scope = \"model\" is for models with blocks"),
             std::string::npos);
