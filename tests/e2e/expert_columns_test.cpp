@@ -101,9 +101,9 @@ void expect_equal_tensors(const NamedTensors& a, const NamedTensors& b) {
   }
 }
 
-class RoutedImages : public ::testing::TestWithParam<const char*> {};
-
 }  // namespace
+
+class RoutedImages : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RoutedImages, TrainResumeEvaluateAndExplain) {
   const TemporaryFolder folder;

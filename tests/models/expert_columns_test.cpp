@@ -21,8 +21,6 @@ using test::column_model;
 using test::ColumnCase;
 using test::ColumnSettings;
 
-class ExpertColumns : public ::testing::TestWithParam<ColumnCase> {};
-
 // The largest difference between analytic and central-difference derivatives, on the scale max(1, |numeric|), for the
 // elements of each tensor with the largest gradient and with a middle one.
 std::pair<double, std::string> sampled_gradient_error(const std::function<at::Tensor()>& f,
@@ -60,6 +58,8 @@ void expect_dense_output(const ColumnCase& c, const ColumnSettings& settings) {
 }
 
 }  // namespace
+
+class ExpertColumns : public ::testing::TestWithParam<ColumnCase> {};
 
 TEST_P(ExpertColumns, M6_OneExpertIsTheDenseNetwork) { expect_dense_output(GetParam(), {.experts = 1}); }
 
