@@ -244,9 +244,7 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
     progress.add(end - begin);
   }
   result.layers = routing.layers();
-  for (Json& layer : result.layers)
-    for (const RouterHits& found : accuracy.layers())
-      if (layer["layer"] == found.layer) layer["router_accuracy"] = found.accuracy();
+  accuracy.put_into(result.layers);
   if (!any_label)
     for (Json& layer : result.layers) layer.erase("class_information");
   result.class_expert = routing.class_expert();

@@ -7,6 +7,8 @@
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
 
+#include <nlohmann/json.hpp>
+
 #include "sparsight/core/error.h"
 
 namespace sparsight {
@@ -63,6 +65,12 @@ void RouterAccuracy::add(const std::vector<Routing>& routings, const at::Tensor&
     layer->images += found.images;
     layer->hits += found.hits;
   }
+}
+
+void RouterAccuracy::put_into(Json& layers) const {
+  for (Json& layer : layers)
+    for (const RouterHits& found : layers_)
+      if (layer["layer"] == found.layer) layer["router_accuracy"] = found.accuracy();
 }
 
 }  // namespace sparsight

@@ -9,6 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "sparsight/core/options.h"
 #include "sparsight/moe/routing.h"
 
 namespace sparsight {
@@ -49,6 +50,8 @@ class RouterAccuracy {
   // The layers in forward order.
   const std::vector<RouterHits>& layers() const { return layers_; }
   std::optional<double> mean() const { return mean_router_accuracy(layers_); }
+  // Sets router_accuracy in the entries of RoutingAccumulator::layers().
+  void put_into(Json& layers) const;
 
  private:
   at::Tensor of_class_;  // [K] int64

@@ -32,7 +32,8 @@ class RecordWriter : public EvaluationObserver {
   // Creates `folder` if it is missing. Raises UsageError if it holds anything other than records.
   explicit RecordWriter(const std::string& folder);
   ~RecordWriter() override;  // without commit() nothing is written, and earlier records are unchanged
-  // Adds the columns of guided routers. super_class_of: [K]; names: [G]. Called before the first batch.
+  // Adds the columns of guided routers. super_class_of: [K], empty: none is guided; names: [G]. Called before the first
+  // batch.
   void add_super_classes(const std::vector<int64_t>& super_class_of, const std::vector<std::string>& names);
   void observe(const Batch& batch, const ModelOutput& output) override;
   // Replaces the folder's records. The index is written last: a folder without it holds no records.

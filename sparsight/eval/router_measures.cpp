@@ -1,7 +1,5 @@
 #include "sparsight/eval/router_measures.h"
 
-#include <nlohmann/json.hpp>
-
 namespace sparsight {
 
 void RouterMeasures::observe(const Batch& batch, const ModelOutput& output) {
@@ -11,9 +9,7 @@ void RouterMeasures::observe(const Batch& batch, const ModelOutput& output) {
 
 void RouterMeasures::put_into(Evaluation& evaluation) const {
   evaluation.router_accuracy = accuracy_.mean();
-  for (Json& layer : evaluation.layers)
-    for (const RouterHits& found : accuracy_.layers())
-      if (layer["layer"] == found.layer) layer["router_accuracy"] = found.accuracy();
+  accuracy_.put_into(evaluation.layers);
   evaluation.touched = touched_.json();
 }
 

@@ -11,7 +11,7 @@
 namespace sparsight {
 
 // {"super-class", "name", "classes", "members"}: a row for each; of many members the first ones. The header alone
-// without super-classes, and where the lists do not belong together. super_class_of: [K]; names: [G].
+// without super-classes, and where the lists do not match. super_class_of: [K]; names: [G].
 Rows superclass_rows(const std::vector<int64_t>& super_class_of, const std::vector<std::string>& names,
                      const std::vector<std::string>& classes);
 
