@@ -16,7 +16,7 @@
 namespace sparsight {
 namespace {
 
-constexpr size_t kNamedClasses = 3;
+constexpr size_t kNamedMembers = 3;
 
 SuperclassOptions superclass_options(const Json& resolved) {
   if (!resolved.contains("superclasses")) return {};  // of a version that did not have them
@@ -29,7 +29,7 @@ SuperclassOptions superclass_options(const Json& resolved) {
   return options;
 }
 
-std::vector<int64_t> sizes_of(const std::vector<int64_t>& super_class_of) {
+std::vector<int64_t> superclass_sizes(const std::vector<int64_t>& super_class_of) {
   std::vector<int64_t> sizes(static_cast<size_t>(superclass_count(super_class_of)), 0);
   for (const int64_t group : super_class_of) ++sizes[static_cast<size_t>(group)];
   return sizes;
@@ -41,11 +41,11 @@ std::vector<int64_t> random_division(const SuperclassOptions& options, const Jso
   if (data.super_class_of.empty())
     fail_usage("superclasses.sizes = \"matched\" takes the sizes of the dataset's own super-classes, and ", data.name,
                " has none; set superclasses.sizes = \"equal\"");
-  return random_superclass_map_of_sizes(sizes_of(data.super_class_of), seed);
+  return random_superclass_map_of_sizes(superclass_sizes(data.super_class_of), seed);
 }
 
 // `map` has a number for each class, and each super-class of 0 to the largest number has a class.
-void check_fits(const std::vector<int64_t>& map, const DataInfo& data, const std::string& source) {
+void check_division(const std::vector<int64_t>& map, const DataInfo& data, const std::string& source) {
   if (map.size() != data.classes.size())
     fail(source, " has ", map.size(), " lines, and ", data.name, " has ", data.classes.size(),
          " classes; write one super-class per class, in the order of the classes");
@@ -54,7 +54,7 @@ void check_fits(const std::vector<int64_t>& map, const DataInfo& data, const std
   if (*low < 0 || *high >= std::ssize(map))
     fail(source, " has super-class ", *low < 0 ? *low : *high, " for ", map.size(), " classes; use 0 to ",
          map.size() - 1);
-  const std::vector<int64_t> sizes = sizes_of(map);
+  const std::vector<int64_t> sizes = superclass_sizes(map);
   if (const auto gap = std::ranges::find(sizes, 0); gap != sizes.end())
     fail(source, " has super-classes up to ", *high, ", but no class in ", gap - sizes.begin(),
          "; number them without gaps");
@@ -87,7 +87,7 @@ DataInfo with_superclasses(const Json& resolved, const DataInfo& data) {
   if (options.source == "data") return data;
   const bool from_file = options.source == "file";
   std::vector<int64_t> map = from_file ? read_superclass_map(options.file) : random_division(options, resolved, data);
-  check_fits(map, data, from_file ? printable(options.file) : "the random division");
+  check_division(map, data, from_file ? printable(options.file) : "the random division");
   return divided(data, std::move(map));
 }
 
@@ -98,7 +98,7 @@ DataInfo with_recorded_superclasses(const Json& resolved, const DataInfo& data, 
     undivided.super_class_of.clear(), undivided.super_classes.clear();
     return options.source == "data" ? undivided : with_superclasses(resolved, data);
   }
-  check_fits(recorded, data, "the division of this run");
+  check_division(recorded, data, "the division of this run");
   if (options.source == "file" && !std::filesystem::exists(options.file))
     log_info(options.file, " is gone; the run goes on with the super-classes that it has recorded");
   else
@@ -118,10 +118,10 @@ std::vector<std::string> names_by_classes(const std::vector<int64_t>& super_clas
   std::vector<size_t> members(names.size(), 0);
   for (size_t k = 0; k < super_class_of.size(); ++k) {
     const auto group = static_cast<size_t>(super_class_of[k]);
-    if (members[group]++ < kNamedClasses) names[group] += (names[group].empty() ? "" : ", ") + classes[k];
+    if (members[group]++ < kNamedMembers) names[group] += (names[group].empty() ? "" : ", ") + classes[k];
   }
   for (size_t group = 0; group < names.size(); ++group)
-    if (members[group] > kNamedClasses) names[group] += ", ...";
+    if (members[group] > kNamedMembers) names[group] += ", ...";
   return names;
 }
 

@@ -25,7 +25,7 @@ LayerExperts experts_of(const Routing& routing) {
 }
 
 // routing: of one image.
-std::optional<RoutedSuperClass> super_class_of(const Routing& routing, const std::vector<std::string>& names) {
+std::optional<RoutedSuperClass> routed_super_class(const Routing& routing, const std::vector<std::string>& names) {
   if (names.empty() || routing.experts != std::ssize(names)) return std::nullopt;
   const at::Tensor probabilities = router_probabilities(routing, 1);
   if (!probabilities.defined()) return std::nullopt;
@@ -84,7 +84,7 @@ std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tenso
     for (const Routing& decision : output.routings) {
       const Routing& routing = prediction.routings.at(decision.layer);
       prediction.layers.push_back(experts_of(routing));
-      prediction.layers.back().super_class = super_class_of(routing, super_classes);
+      prediction.layers.back().super_class = routed_super_class(routing, super_classes);
     }
   }
   return predictions;

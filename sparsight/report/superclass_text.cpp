@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kListedMembers = 10;
 constexpr size_t kLongestExpertName = 24;
-constexpr double kMaxShown = 1e15;  // a damaged log has more
+constexpr double kMaxShownWeights = 1e15;  // a damaged log has more
 
 std::string members_text(const std::vector<std::string>& members) {
   std::string text;
@@ -21,7 +21,7 @@ std::string members_text(const std::vector<std::string>& members) {
   return members.size() <= kListedMembers ? text : cat(text, " and ", members.size() - kListedMembers, " more");
 }
 
-std::string or_dash(std::optional<double> value, int decimals) { return value ? fixed(*value, decimals) : "-"; }
+std::string decimal_or_dash(std::optional<double> value, int decimals) { return value ? fixed(*value, decimals) : "-"; }
 
 // "1.39 of 1.39" nats: ln E if every expert is used alike.
 std::string entropy_text(const Json& layer) {
@@ -34,7 +34,7 @@ std::string entropy_text(const Json& layer) {
 // "1.00" if all images have as many, else "7.42, at most 10".
 std::string experts_per_image_text(const Json& layer) {
   const auto mean = number(layer, "experts_per_image"), most = number(layer, "experts_per_image_max");
-  if (!mean || !most || *mean == *most) return or_dash(mean, 2);
+  if (!mean || !most || *mean == *most) return decimal_or_dash(mean, 2);
   return fixed(*mean, 2) + ", at most " + fixed(*most, 0);
 }
 
@@ -73,7 +73,9 @@ std::string touched_text(const Json& eval) {
   const Json& touched = member(eval, "touched");
   const auto mean = number(touched, "parameters"), most = number(touched, "parameters_max"),
              bytes = number(touched, "bytes");
-  if (!mean || !most || !bytes || !(*mean >= 0 && *most >= *mean && *most < kMaxShown && *bytes < kMaxShown)) return "";
+  if (!mean || !most || !bytes ||
+      !(*mean >= 0 && *most >= *mean && *most < kMaxShownWeights && *bytes < kMaxShownWeights))
+    return "";
   return cat("weights touched per image: ", grouped(std::llround(*mean)), " parameters (", fixed(*bytes / 1e6, 2),
              " MB in fp32)", *most > *mean ? ", at most " + grouped(std::llround(*most)) : "");
 }
