@@ -239,7 +239,8 @@ TEST_F(SuperclassVerb, M30_FindsCopiesUnderOtherNames) {
 TEST_F(SuperclassVerb, OutOfFoldCountsEveryTrainingImageAndGoesOnAfterAKill) {
   const std::vector<std::string> command = {run(), "--experts", "2", "--confusion", "oof", "--folds", "2", "--quiet"};
   Program killed(with({"superclass"}, command));
-  while (!fs::exists(run() + "/folds/jobs") || fs::is_empty(run() + "/folds/jobs")) usleep(2000);
+  const auto has_begun = [] { return fs::exists(run() + "/folds/jobs") && !fs::is_empty(run() + "/folds/jobs"); };
+  for (int i = 0; i < 30000 && !has_begun(); ++i) usleep(2000);
   usleep(300000);
   killed.send(SIGKILL);
   killed.wait();
