@@ -35,8 +35,10 @@ struct ModelSettings {
 
 void declare_models(CLI::App& app, ModelSettings& settings) {
   app.add_option("--size", settings.sizes, "Sizes of ViT, depth x width")->delimiter(',')->capture_default_str();
-  app.add_option("--routing", settings.routings,
-                 "MLPs of the last two blocks: dense, 1 or 2 of 8 experts per token, 1 of 8 per image; or GMoE's")
+  app.add_option(
+         "--routing", settings.routings,
+         "MLPs of the last two blocks: dense, 1 or 2 of 8 experts per token, 1 of 10 per image (Mobile V-MoE); or "
+         "GMoE's")
       ->delimiter(',')
       ->check(CLI::IsMember(routing_kinds()))
       ->capture_default_str();
@@ -154,7 +156,7 @@ void add_models_bench(CLI::App& app) {
   app.description("Times forward passes of whole vision transformers, dense and routed.");
   add_table(
       app,
-      {.sizes = {"12x384", "12x192", "6x64"}, .routings = {"dense", "top1", "top2", "image1"}, .batches = {1, 32}});
+      {.sizes = {"12x384", "12x192", "6x64"}, .routings = {"dense", "top1", "top2", "mobile"}, .batches = {1, 32}});
 }
 
 void add_train_bench(CLI::App& app) {

@@ -35,8 +35,10 @@ std::vector<std::string> settings_of(const ModelCase& which) {
                      "capacity.factor=1.5", "capacity.rounding=floor_per_choice", "capacity.priority=max_gate"});
     return settings;
   }
-  settings.insert(settings.end(), {"moe.blocks=[-2, -1]", cat("moe.experts=", kExperts), "router.noise=0.0"});
-  settings.emplace_back(which.routing == "image1" ? "router.name=per_image" : "router.name=softmax_topk");
+  const bool mobile = which.routing == "mobile";
+  settings.insert(settings.end(), {"moe.blocks=[-2, -1]", "router.noise=0.0"});
+  settings.emplace_back(mobile ? "moe.experts=10" : "moe.experts=8");
+  settings.emplace_back(mobile ? "router.name=per_image" : "router.name=softmax_topk");
   settings.emplace_back(which.routing == "top2" ? "router.k=2" : "router.k=1");
   return settings;
 }
@@ -64,7 +66,7 @@ void fill(ImageModel& model) {
 }  // namespace
 
 const std::vector<std::string>& routing_kinds() {
-  static const std::vector<std::string> kinds{"dense", "top1", "top2", "image1", "gmoe"};
+  static const std::vector<std::string> kinds{"dense", "top1", "top2", "mobile", "gmoe"};
   return kinds;
 }
 

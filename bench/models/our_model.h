@@ -11,11 +11,12 @@
 
 namespace sparsight::bench {
 
-constexpr int64_t kSide = 224, kClasses = 1000, kExperts = 8;
+constexpr int64_t kSide = 224, kClasses = 1000;
 
 // What the MLPs of the last two blocks are: "dense"; "top1" and "top2", one or two of 8 experts per token (V-MoE);
-// "image1", one of 8 experts per image (Mobile V-MoE). "gmoe": those of blocks -4 and -2 are one of 6 experts per token
-// as GMoE is trained, with its cosine router, noise, capacity, losses and expert dropout.
+// "mobile", one of 10 experts per image, for both blocks by one router (Mobile V-MoE). "gmoe": those of blocks -4 and
+// -2 are one of 6 experts per token as GMoE is trained, with its cosine router, noise, capacity, losses and expert
+// dropout.
 const std::vector<std::string>& routing_kinds();
 
 struct ModelCase {

@@ -69,7 +69,7 @@ def options_of(arguments):
         if options.training
         else dict(size=["12x192"], routing=["dense", "top1", "top2"], batch=[32], patch=32, rounds=7)
         if options.input_gradient
-        else dict(size=["12x384", "12x192", "6x64"], routing=["dense", "top1", "top2", "image1"], batch=[1, 32], patch=32, rounds=15)
+        else dict(size=["12x384", "12x192", "6x64"], routing=["dense", "top1", "top2", "mobile"], batch=[1, 32], patch=32, rounds=15)
     )
     for name, value in usual.items():
         if getattr(options, name) is None:

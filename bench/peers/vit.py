@@ -33,25 +33,45 @@ class Mlp(nn.Module):
         return self.fc2(F.dropout(F.gelu(self.fc1(x)), self.dropout, self.training))
 
 
-class Moe(nn.Module):
-    """k of the experts for each token, or for each image by its class token."""
+def choose(router, seen, k):
+    """Gates and experts of each item, [items,k]."""
+    return router(seen).softmax(-1).topk(k, dim=-1)
 
-    def __init__(self, width, experts, k, per_image):
+
+def run_experts(experts, items, decision):
+    """items: tokens [N,D] or images [B,S,D]."""
+    gate, expert = decision
+    out = torch.zeros_like(items)
+    for e, mlp in enumerate(experts):
+        item, rank = torch.where(expert == e)
+        weight = gate[item, rank].reshape(-1, *[1] * (items.dim() - 1))
+        out = out.index_add(0, item, (mlp(items[item]) * weight).to(out.dtype))
+    return out
+
+
+class Moe(nn.Module):
+    """k of the experts for each token."""
+
+    def __init__(self, width, experts, k):
         super().__init__()
         self.router = nn.Linear(width, experts, bias=False)
         self.experts = nn.ModuleList(Mlp(width) for _ in range(experts))
-        self.k, self.per_image = k, per_image
+        self.k = k
 
     def forward(self, x):
-        seen = F.layer_norm(x[:, 0], x.shape[-1:], eps=1e-6) if self.per_image else x.flatten(0, 1)
-        gate, expert = self.router(seen).softmax(-1).topk(self.k, dim=-1)
-        items = x if self.per_image else x.flatten(0, 1)  # images or tokens
-        out = torch.zeros_like(items)
-        for e, mlp in enumerate(self.experts):
-            item, rank = torch.where(expert == e)
-            weight = gate[item, rank].reshape(-1, *[1] * (items.dim() - 1))
-            out = out.index_add(0, item, (mlp(items[item]) * weight).to(out.dtype))
-        return out.reshape(x.shape)
+        tokens = x.flatten(0, 1)
+        return run_experts(self.experts, tokens, choose(self.router, tokens, self.k)).reshape(x.shape)
+
+
+class ImageMoe(nn.Module):
+    """The experts that the model's router chose for each image."""
+
+    def __init__(self, width, experts):
+        super().__init__()
+        self.experts = nn.ModuleList(Mlp(width) for _ in range(experts))
+
+    def forward(self, x, decision):
+        return run_experts(self.experts, x, decision)
 
 
 class Block(nn.Module):
@@ -60,9 +80,9 @@ class Block(nn.Module):
         self.norm1, self.norm2 = nn.LayerNorm(width, eps=1e-6), nn.LayerNorm(width, eps=1e-6)
         self.attn, self.mlp = Attention(width, heads), mlp
 
-    def forward(self, x):
+    def forward(self, x, decision=None):
         x = x + self.attn(self.norm1(x))
-        return x + self.mlp(self.norm2(x))
+        return x + (self.mlp(self.norm2(x), decision) if isinstance(self.mlp, ImageMoe) else self.mlp(self.norm2(x)))
 
 
 class PatchEmbed(nn.Module):
@@ -75,7 +95,7 @@ class PatchEmbed(nn.Module):
 
 
 class Vit(nn.Module):
-    def __init__(self, size, patch, routing, classes=1000, experts=8):
+    def __init__(self, size, patch, routing, classes=1000):
         super().__init__()
         depth, width = (int(part) for part in size.split("x"))
         heads = max(width // 64, 2)  # as the library's presets: 6, 3, and 2 for a width of 64
@@ -83,18 +103,27 @@ class Vit(nn.Module):
         self.patch_embed = PatchEmbed(width, patch)
         self.cls_token, self.pos_embed = nn.Parameter(torch.zeros(1, 1, width)), nn.Parameter(torch.zeros(1, tokens, width))
         self.is_random = routing == "gmoe"  # while training
-        if self.is_random:
-            moe = lambda: CosineMoe(width, 6, Mlp)  # noqa: E731
-        else:
-            moe = lambda: Moe(width, experts, 2 if routing == "top2" else 1, routing == "image1")  # noqa: E731
+        layers = {
+            "gmoe": lambda: CosineMoe(width, 6, Mlp),
+            "mobile": lambda: ImageMoe(width, 10),
+            "top1": lambda: Moe(width, 8, 1),
+            "top2": lambda: Moe(width, 8, 2),
+        }
         routed = {"dense": (), "gmoe": (depth - 4, depth - 2)}.get(routing, (depth - 2, depth - 1))
-        self.blocks = nn.Sequential(*(Block(width, heads, moe() if i in routed else Mlp(width)) for i in range(depth)))
+        mlps = (layers[routing]() if i in routed else Mlp(width) for i in range(depth))
+        self.blocks = nn.ModuleList(Block(width, heads, mlp) for mlp in mlps)
+        self.router = nn.Linear(width, 10, bias=False) if routing == "mobile" else None  # one for both layers
         self.norm, self.head = nn.LayerNorm(width, eps=1e-6), nn.Linear(width, classes)
 
     def forward(self, x):
         x = self.patch_embed(x)
         x = torch.cat([self.cls_token.expand(x.shape[0], -1, -1), x], 1) + self.pos_embed
-        return self.head(self.norm(self.blocks(x)[:, 0]))
+        decision = None
+        for i, block in enumerate(self.blocks):
+            if self.router is not None and i == len(self.blocks) - 2:  # once for each image, by its class token
+                decision = choose(self.router, F.layer_norm(x[:, 0], x.shape[-1:], eps=1e-6), 1)
+            x = block(x, decision)
+        return self.head(self.norm(x[:, 0]))
 
     def auxiliary_loss(self):
         """Of the last forward pass; 0 without GMoE's layers."""
