@@ -22,7 +22,8 @@ at::Tensor filtered(const at::Tensor& maps, const std::vector<double>& kernel) {
   const at::Tensor padded = at::cat({maps.slice(2, -1), maps, maps.slice(2, 0, 1)}, 2);
   const at::Tensor around = at::cat({padded.slice(3, -1), padded, padded.slice(3, 0, 1)}, 3);
   const at::Tensor weight = torch::tensor(kernel, torch::kDouble).view({1, 1, 3, 3}).expand({channels, 1, 3, 3});
-  return torch::conv2d(around, weight.contiguous(), {}, 1, 0, 1, channels);
+  return at::conv2d(around, weight.contiguous(), {}, at::IntArrayRef{1, 1}, at::IntArrayRef{0, 0},
+                    at::IntArrayRef{1, 1}, channels);
 }
 
 double changed_by(const std::vector<double>& kernel, const at::Tensor& maps) {
