@@ -35,6 +35,8 @@ def random_network(width, seed):
                 value.uniform_(0.5, 1.5)
             elif value.dim() == 1:
                 value.add_(0.3 * torch.randn_like(value))
+            elif value.dim() == 4:  # torchvision's own make the images vanish without batch statistics
+                value.normal_(0, 1.4 / value[0].numel() ** 0.5)
             elif value.dim() == 2:
                 value.mul_(10)
     return model.eval()
