@@ -26,7 +26,7 @@ def golden_model(prefix, width, side, cifar_stem=False):
                                     inverted_residual_setting=CIFAR_TABLE if cifar_stem else None)
     if cifar_stem:
         model.features[0][0].stride = (1, 1)
-    model.load_state_dict(weights_of(model, gain=1.4), strict=False)  # what ReLU6 and linear bottlenecks take away
+    model.load_state_dict(weights_of(model, gain=1.4), strict=False)  # maps keep their size
     model.eval()
     images = (uniform(1000, (2, 3, side, side + 4)) + 0.5).float()
     with torch.no_grad():
