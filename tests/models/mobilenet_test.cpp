@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sparsight/io/weights.h"
+#include "sparsight/models/adapt_weights.h"
 #include "sparsight/nn/parameter_memory.h"
 #include "tests/support/cost_coverage.h"
 #include "tests/support/near.h"
@@ -150,6 +152,19 @@ TEST(Mobilenet, FrozenBatchNormTrainsAsItEvaluates) {
   const auto moving = small_mobilenet({.dropout = 0});
   moving->forward({x, ForwardMode::training()});
   EXPECT_FALSE(torch::equal(moving->named_buffers()["features.3.conv.3.running_mean"], before));
+}
+
+// Weights of colour images in a model of grey ones: the kernels' sums.
+TEST(Mobilenet, AGreyImageGivesTheLogitsOfTheColourModel) {
+  const auto colour = small_mobilenet({});
+  Mobilenet grey({.width = 0.25}, ModelContext{{1, 32, 32, 5}, default_moe_spec()});
+  LoadOptions options;
+  options.adapt = weight_adapter(grey);
+  const LoadReport report = load_weights(grey, named_weights(*colour), options);
+  ASSERT_EQ(report.adapted.size(), 1u) << describe(report);
+  EXPECT_TRUE(report.adapted[0].starts_with("features.0.0.weight")) << report.adapted[0];
+  const at::Tensor x = some_images(2).narrow(1, 0, 1), want = colour->forward({x.expand({2, 3, 32, 32})}).features;
+  EXPECT_TRUE(test::near(grey.forward({x}).features, want, 1e-5 * want.abs().max().item<double>()));
 }
 
 // torchvision: normal_(0, 0.01) and zeros; 1280 * 1000 samples.
