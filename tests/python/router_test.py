@@ -308,12 +308,13 @@ class VaryingNumbers(unittest.TestCase):
 class Draws(unittest.TestCase):
     def test_are_those_that_routers_ask_for(self):
         named = {name for router in ALL for name in sparsight.Router(router, D, E).sample_names}
-        self.assertEqual(named, {"noise", "group_noise", "jitter", "second", "second_expert", "draw"})
+        self.assertEqual(named, {"noise", "group_noise", "jitter", "second", "second_expert", "draw", "ties"})
         for name in ALL:
             looked_at = set()
             # By default the others draw all that they can.
             settings = {"gshard_top2": [{"second": "random"}, {"second": "all", "sample_second": True}],
-                        "per_image": [{"noise": 1.0}]}
+                        "per_image": [{"noise": 1.0, "ties": "random"}],
+                        **{name: [{"ties": "random"}] for name in ("softmax_topk", "cosine", "noisy_topk")}}
             for options in settings.get(name, [{}]):
                 router = sparsight.Router(name, D, E, **options)
                 for draw in named:

@@ -91,7 +91,7 @@ class Collect(unittest.TestCase):
 
     def test_guided_losses_are_averaged_over_the_layers(self):
         for i in (0, 2):
-            layer = sparsight.MoEMLP(16, 4, router="per_image", losses={"superclass": 0.5, "vmoe_importance": 0.1})
+            layer = sparsight.MoEMLP(16, 32, 4, router="per_image", losses={"superclass": 0.5, "vmoe_importance": 0.1})
             self.model.blocks[i]["mlp"] = layer
             self.assertEqual(layer.router.averaged_losses, ("superclass",))
             nn.init.normal_(layer.router.weight)
