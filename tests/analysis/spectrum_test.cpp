@@ -30,7 +30,8 @@ double changed_by(const std::vector<double>& kernel, const at::Tensor& maps) {
   return high_frequency_amplitude(filtered(maps, kernel)) - high_frequency_amplitude(maps);
 }
 
-at::Tensor noise() { return 1 + test::random_tensor({3, 2, 8, 8}, 4); }
+// With amplitudes so large that the constant of 1e-6 in them does not show.
+at::Tensor noise() { return 1000 * (1 + test::random_tensor({3, 2, 8, 8}, 4)); }
 
 }  // namespace
 
