@@ -42,8 +42,9 @@ set_source_files_properties(data/sets/colored_shapes.cpp data/sets/glyph_canvas.
   TARGET_DIRECTORY sparsight_light PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # Levels are those of Pillow to the bit, so no fused multiply-add here either; without trapping, loops with a choice
 # between two numbers run in vectors.
-set_source_files_properties(data/transforms/affine.cpp data/transforms/enhance.cpp data/transforms/hue.cpp data/transforms/resize_bytes.cpp
-  TARGET_DIRECTORY sparsight_light PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-fno-trapping-math")
+set_source_files_properties(data/transforms/affine.cpp data/transforms/enhance.cpp data/transforms/hue.cpp
+  data/transforms/resize_bytes.cpp TARGET_DIRECTORY sparsight_light
+  PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-fno-trapping-math")
 
 # Readers, decorators, the sets of files and what looks at, checks, writes and fetches them.
 light_sources(
