@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sparsight/core/error.h"
+#include "sparsight/moe/moe_layer.h"
 #include "sparsight/nn/conv_block.h"
 #include "tests/models/expert_columns.h"
 #include "tests/support/near.h"
