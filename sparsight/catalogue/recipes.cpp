@@ -120,6 +120,7 @@ Preset recipe_preset(const Json& tree) {
   const auto recipe = std::ranges::find_if(kRecipes, [&](const Recipe& known) { return name == known.name; });
   if (recipe == kRecipes.end()) return {};
   Preset preset{"recipe " + name.get<std::string>(), recipe->settings(tree)};
+  if (preset.settings.empty()) return {};
   // The other way to set the length of the warm-up replaces that of the recipe.
   if (is_set(tree, "schedule", "warmup_steps")) preset.settings["schedule"].erase("warmup_epochs");
   if (is_set(tree, "schedule", "warmup_epochs")) preset.settings["schedule"].erase("warmup_steps");

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/config.h"
+#include "sparsight/core/toml.h"
 #include "sparsight/data/transforms/pipeline.h"
 #include "sparsight/models/make_model.h"
 #include "sparsight/optim/schedule.h"
@@ -184,6 +185,15 @@ TEST(Recipes, M31_DecayGroupsOfARoutedModel) {
         "blocks.0.attn.qkv.bias", "blocks.0.mlp.fc1.bias", "experts.b1", "experts.b2", "head.bias"}) {
     EXPECT_TRUE(holds(kept, name)) << name;
     EXPECT_FALSE(holds(decayed, name)) << name;
+  }
+}
+
+// A run keeps every setting, so its recipe has nothing to preset when it resumes.
+TEST(Recipes, ResolveAgainToTheSameSettings) {
+  for (const std::string& recipe : recipe_names()) {
+    const Json once = resolved(recipe);
+    const Json again = resolve(Config::from_text(to_toml(once), "config.toml"), config_sections());
+    EXPECT_EQ(nlohmann::json(again), nlohmann::json(once)) << recipe;  // whatever the order of keys
   }
 }
 
