@@ -58,6 +58,7 @@ int64_t choices_setting(const Json& router) {
 
 bool MoeSpec::shares_router() const {
   if (router.scope != "auto") return router.scope == "model";
+  if (options.blocks.empty() && options.layer.empty()) return false;  // a dense model has no routers
   return make_router({1, options.experts})->decides_for_model();
 }
 

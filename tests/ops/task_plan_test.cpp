@@ -56,11 +56,14 @@ TEST(TaskPlan, HasEachChunkOfEachRowOnce) {
 TEST(TaskPlan, KeepsHiddenLayersWholeOnThreadsWithRowsOfTheirOwn) {
   const std::vector<int64_t> offsets = offsets_of({800});
   EXPECT_EQ(cpu::make_plan(offsets.data(), 1, 4, 144).parts, 4);
+  const int threads = at::get_num_threads();
+  at::set_num_threads(2);  // with one, nothing runs in parallel
   at::parallel_for(0, 2, 1, [&](int64_t, int64_t) {
     const Plan plan = cpu::make_plan(offsets.data(), 1, 4, 144);
     EXPECT_EQ(plan.parts, 1);
     EXPECT_EQ(plan.size(), 6);
   });
+  at::set_num_threads(threads);
 }
 
 TEST(TaskPlan, TellsThePartOfAChunk) {
