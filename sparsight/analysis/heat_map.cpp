@@ -51,8 +51,11 @@ at::Tensor heat_map_picture(const std::string& title, const Json& counts, const 
   const int64_t height = static_cast<int64_t>(table.size());
   const int64_t left = kMapMargin + static_cast<int64_t>(longest) * Canvas::kGlyphWidth + 6, top = kMapMargin + 24;
   const std::string legend = cat("0 to ", std::lround(100 * maximum), " % of ", of);
-  const int64_t text_width = Canvas::kGlyphWidth * static_cast<int64_t>(std::max(legend.size(), title.size()));
-  Canvas canvas(std::max(left + width * cell, kMapMargin + text_width) + kMapMargin, top + height * kCell + 44, kPaper);
+  size_t widest = std::max(legend.size(), title.size());
+  for (const std::string& column : columns) widest = std::max(widest, column.size());
+  const int64_t text_width = Canvas::kGlyphWidth * static_cast<int64_t>(widest);
+  Canvas canvas(std::max(left + width * cell, kMapMargin + text_width) + kMapMargin,
+                top + height * kCell + 44 + kLine * std::ssize(columns), kPaper);
   canvas.text(kMapMargin, kMapMargin, title, kInk);
   for (int64_t k = 0; k < height; ++k) {
     canvas.text(kMapMargin, top + k * kCell + 7, names[k], kInk);

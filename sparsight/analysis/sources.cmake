@@ -16,6 +16,19 @@ light_sources(
   analysis/router_accuracy.cpp
   analysis/routing_accumulator.cpp
   analysis/routing_change.cpp
+  analysis/superclasses/affinity.cpp
+  analysis/superclasses/agglomerate.cpp
+  analysis/superclasses/cluster_classes.cpp
+  analysis/superclasses/clustering_methods.cpp
+  analysis/superclasses/confusion_counts.cpp
+  analysis/superclasses/confusion_picture.cpp
+  analysis/superclasses/farthest_first_kmeans.cpp
+  analysis/superclasses/found_superclasses.cpp
+  analysis/superclasses/map_file.cpp
+  analysis/superclasses/partition.cpp
+  analysis/superclasses/published_division.cpp
+  analysis/superclasses/random_map.cpp
+  analysis/superclasses/spectral_embedding.cpp
   analysis/spectrum.cpp)
 torch_sources(
   analysis/explain.cpp

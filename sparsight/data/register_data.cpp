@@ -40,6 +40,9 @@ Registry<DataSplits, DataContext>& data_sets() {
     sets.add<HierarchyOptions>(
         "hierarchy", "generated groups of classes: the group in colour and shape, the class in a fine texture",
         make_hierarchy);
+    sets.add<ColoredShapesOptions>(
+        "colored_shapes", "generated ellipses and squares, whose colour goes with the shape in training only (GMoE)",
+        make_colored_shapes);
     sets.add<FolderOptions>("folder", "image files in class/image", make_folder);
     sets.add<DomainFolderOptions>("domain_folder", "image files in domain/class/image", make_domain_folder);
     sets.add<DomainBedOptions>("domainbed", "the datasets and splits of DomainBed, by environment", make_domainbed);

@@ -16,6 +16,7 @@ light_sources(
   data/sets/hierarchy.cpp
   data/sets/hierarchy_painter.cpp
   data/sets/hierarchy_textures.cpp
+  data/transforms/affine.cpp
   data/transforms/batch_transform.cpp
   data/transforms/color.cpp
   data/transforms/crop.cpp
@@ -39,6 +40,7 @@ light_sources(
 
 # Generated images have the same bits on every machine: no fused multiply-add where the target has one.
 set_source_files_properties(data/sets/colored_shapes.cpp data/sets/glyph_canvas.cpp data/sets/glyph_painter.cpp
+  data/sets/hierarchy_painter.cpp
   TARGET_DIRECTORY sparsight_light PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # Levels are those of Pillow to the bit, so no fused multiply-add here either; without trapping, loops with a choice
 # between two numbers run in vectors.

@@ -2,6 +2,9 @@ torch_sources(
   models/adapt_weights.cpp
   models/block_mlp.cpp
   models/cnn.cpp
+  models/dense_layers.cpp
+  models/engine_rates.cpp
+  models/expert_weights.cpp
   models/conv_blocks.cpp
   models/engine_rates.cpp
   models/expert_block.cpp

@@ -20,10 +20,15 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const LayerContext& context)
       policy_{spec.capacity, spec.losses, spec.options.gate_rule()} {
   if (shared_) register_module("shared", shared_);
   if (router_) policy_.losses = with_router_weights(spec.losses, *router_, path_);
-  if (!router_ && !context.can_share_router)
+}
+
+std::shared_ptr<Router> MoeLayer::make_own_router(const MoeSpec& spec, const LayerContext& context) {
+  if (!context.can_share_router && spec.router.scope == "model")
     fail_usage(
         "[router] scope = \"model\" is for models with blocks (vit, mlp, cnn, resnet, mobilenet); remove "
         "router.scope");
+  if (context.can_share_router && spec.shares_router()) return nullptr;
+  return register_module("router", spec.make_router({context.width, spec.options.experts}));
 }
 
 bool MoeLayer::pack_experts(WeightType type) {

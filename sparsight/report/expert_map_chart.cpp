@@ -97,8 +97,11 @@ Chart expert_map_chart(const std::string& title, const Json& counts, const std::
     std::string name = std::to_string(k);
     if (k < names.size() && names[k].size() <= kMaxNameBytes) name = numbered ? name + " " + names[k] : names[k];
     order.push_back(name);
-    for (const size_t e : columns)
-      if (e < row.size()) cells.push_back({{"row", name}, {"expert", e}, {"count", row[e]}, {"share", row[e] / sum}});
+    for (const size_t e : columns) {
+      if (e >= row.size()) continue;
+      const Json expert = words.experts.size() == row.size() ? Json(words.experts[e]) : Json(e);
+      cells.push_back({{"row", name}, {"expert", expert}, {"count", row[e]}, {"share", row[e] / sum}});
+    }
   }
   Chart chart{title, "", Json()};
   if (cells.empty()) return chart;

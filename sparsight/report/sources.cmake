@@ -30,6 +30,8 @@ light_sources(
   report/report_page.cpp
   report/run_comparison.cpp
   report/run_summary.cpp
+  report/superclass_folder.cpp
+  report/superclass_report.cpp
   report/superclass_sections.cpp
   report/superclass_text.cpp
   report/table.cpp

@@ -104,6 +104,14 @@ void check_task_loss(const TrainingSetup& setup) {
 
 TrainingSetup make_training_setup(const Json& resolved, bool fresh,
                                   const std::optional<std::vector<int64_t>>& recorded) {
+  const RunOptions run = read_section<RunOptions>(resolved, "run");
+  apply_threads(run);
+  const DataContext context{static_cast<uint64_t>(run.seed)};
+  return make_training_setup(resolved, fresh, make_component(data_sets(), resolved, "data", context), recorded);
+}
+
+TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSplits& splits,
+                                  const std::optional<std::vector<int64_t>>& recorded) {
   TrainingSetup setup;
   setup.config = resolved;
   setup.run = read_section<RunOptions>(resolved, "run");
@@ -111,7 +119,6 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh,
   apply_threads(setup.run);
   const uint64_t seed = static_cast<uint64_t>(setup.run.seed);
 
-  const DataSplits splits = make_component(data_sets(), resolved, "data", DataContext{seed});
   fit_transforms(setup.config, splits.train->info());
   const TransformOptions transforms = read_section<TransformOptions>(setup.config, "transforms");
   const LoaderOptions loader = read_section<LoaderOptions>(resolved, "loader");

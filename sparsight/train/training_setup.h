@@ -39,5 +39,8 @@ struct TrainingSetup {
 // from the configuration.
 TrainingSetup make_training_setup(const Json& resolved, bool fresh,
                                   const std::optional<std::vector<int64_t>>& recorded = std::nullopt);
+// The same with these images instead of those that [data] chooses.
+TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSplits& splits,
+                                  const std::optional<std::vector<int64_t>>& recorded = std::nullopt);
 
 }  // namespace sparsight

@@ -21,4 +21,5 @@ torch_tests(
   analysis/explain_test.cpp
   analysis/output_redundancy_test.cpp
   analysis/routing_change_test.cpp
-  analysis/spectrum_test.cpp)
+  analysis/spectrum_test.cpp
+  analysis/touched_weights_test.cpp)

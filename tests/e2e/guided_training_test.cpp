@@ -113,7 +113,7 @@ TEST(GuidedTraining, M16_TheLossIsThatOfTheTaskPlusTheWeightedGuidedLoss) {
   }
 }
 
-TEST(GuidedTraining, WithOtherNumbersOfExpertsItIsLeftOutOrRefused) {
+TEST(GuidedTraining, M27_OtherNumbersOfExpertsAreRefusedUnlessTheRouterIsUnguided) {
   const TemporaryFolder folder;
   const ProgramResult refused = train(folder, "refused", {"--set", "moe.experts=8"});
   EXPECT_EQ(refused.exit_code, 2);

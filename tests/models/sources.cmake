@@ -1,5 +1,6 @@
 torch_tests(
   models/adapt_weights_test.cpp
+  models/dense_layers_test.cpp
   models/expert_columns_test.cpp
   models/expert_columns_use_test.cpp
   models/kept_engine_rates_test.cpp
@@ -7,6 +8,8 @@ torch_tests(
   models/model_cost_test.cpp
   models/make_model_test.cpp
   models/mnist_cnn_test.cpp
+  models/mobile_vmoe_sizes_test.cpp
+  models/mobile_vmoe_test.cpp
   models/mobilenet_test.cpp
   models/normalize_test.cpp
   models/patch_cnn_test.cpp

@@ -7,6 +7,7 @@ torch_tests(
   nn/dropout_test.cpp
   nn/freeze_convs_test.cpp
   nn/init_test.cpp
+  nn/mlp_dropout_test.cpp
   nn/inverted_residual_test.cpp
   nn/norm_test.cpp
   nn/onednn_linear_test.cpp

@@ -25,6 +25,7 @@ ClaimTables robust_moe_attack_claim_tables();
 ClaimTables gmoe_theory_claim_tables();
 ClaimTables gmoe_protocol_claim_tables();
 ClaimTables gmoe_image_claim_tables();
+ClaimTables mobile_vmoe_claim_tables();
 
 // Empty for an unknown figure, so that a new figure's claims need an entry.
 std::vector<ClaimResult> claim_tables(const std::string& figure);

@@ -11,6 +11,7 @@ light_tests(
   report/report_test.cpp
   report/run_comparison_test.cpp
   report/run_metrics_test.cpp
+  report/superclass_folder_test.cpp
   report/superclass_text_test.cpp
   report/table_test.cpp)
 torch_tests(
