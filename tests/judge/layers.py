@@ -64,7 +64,7 @@ class Layer:
         """Those that this pass uses: the program takes no others."""
         s, k = self.settings, self.k() if "k" in self.settings else 0
         on = self.training or s.get("eval_noise", False)
-        uses = {"draw": True, "jitter": on and s.get("jitter", 0) > 0,
+        uses = {"draw": True, "ties": s.get("ties") == "random", "jitter": on and s.get("jitter", 0) > 0,
                 "second_expert": on and s.get("sample_second", False) and k > 1,
                 "second": s.get("second" if self.training else "eval_second") == "random" and k > 1,
                 "noise": on and s.get("noise", 0) > 0, "group_noise": on and s.get("noise", 0) > 0}
@@ -87,18 +87,20 @@ def _settings(rng, router, experts, per_image, prefix):
     flag = lambda: bool(rng.integers(2))
     noise = lambda: {"noise": one(0.0, 1.0, real(0, 5)), "eval_noise": flag()}
     top_k = lambda: {"k": k(), "eval_k": eval_k()}
+    ties = lambda: {"ties": one("lowest", "random")}
     kept = one(*[m for m in range(1, groups + 1)])
     patches = per_image - prefix
     two = {"groups": groups, "k_groups": k(1, groups), "eval_k_groups": one(0, k(1, groups)), "k": k(1, experts // groups),
            "eval_k": one(0, k(1, experts // groups))}
     return {
-        "softmax_topk": lambda: {**top_k(), **noise(), "renormalize": flag()},
-        "noisy_topk": lambda: {**top_k(), "noise_floor": one(0.0, 0.01, real(0, 1)), "noise": flag(), "eval_noise": flag()},
+        "softmax_topk": lambda: {**top_k(), **ties(), **noise(), "renormalize": flag()},
+        "noisy_topk": lambda: {**top_k(), **ties(), "noise_floor": one(0.0, 0.01, real(0, 1)), "noise": flag(),
+                               "eval_noise": flag()},
         "gshard_top2": lambda: {"eval_k": one(0, k()), "second": one("all", "none", "threshold", "random"),
                                 "eval_second": one("all", "none", "threshold", "random"), "threshold": real(0.05, 1),
                                 "sample_second": flag(), "eval_noise": flag()},
         "switch_top1": lambda: {"eval_k": eval_k(), "jitter": one(0.0, 0.01, real(0, 1)), "eval_noise": flag()},
-        "cosine": lambda: {**top_k(), **noise(), "width": k(1, 9), "learn_temperature": flag(),
+        "cosine": lambda: {**top_k(), **ties(), **noise(), "width": k(1, 9), "learn_temperature": flag(),
                            "renormalize": one("auto", "on", "off")},
         "sigmoid_bias": lambda: {"k": kept * k(1, experts // groups), "eval_k": one(0, kept * k(1, experts // groups)),
                                  "scale": one(1.0, 2.5, real(0.1, 5)), "groups": groups, "kept_groups": kept},
@@ -113,7 +115,7 @@ def _settings(rng, router, experts, per_image, prefix):
         "balanced_batchwise": top_k,
         "hierarchical": lambda: {**two, "noise_floor": one(0.0, 0.01), "noise": flag(), "eval_noise": flag()},
         "balanced_hierarchical": lambda: two,
-        "per_image": lambda: {**top_k(), **noise(), "norm": one("none", "layer_norm", "affine"), "renormalize": flag(),
+        "per_image": lambda: {**top_k(), **ties(), **noise(), "norm": one("none", "layer_norm", "affine"), "renormalize": flag(),
                               "input": one(*["auto", "mean_all", "mean_patches"] + ["class_token"] * bool(prefix)),
                               "teacher_forced": one(False, False, True)},
         "base": lambda: {"eval_k": eval_k()},
@@ -193,10 +195,11 @@ def fill(layer, rng, shapes, sample_names):
     """Samples, and weights of the given shapes: {name: (shape, is it an integer)}. Every third layer has ties: equal tokens, equal
     experts, and whole numbers, whose logits are exact."""
     n, e, s = layer.tokens, layer.experts, layer.settings
-    every = {"noise": (layer.images if layer.router == "per_image" else n, e), "group_noise": (n, s.get("groups", 1)),
+    decisions = layer.images if layer.router == "per_image" else n
+    every = {"noise": (decisions, e), "ties": (decisions, e), "group_noise": (n, s.get("groups", 1)),
              "second": (n, max(1, (layer.k() if "k" in s else 2) - 1)), "second_expert": (n, e), "jitter": layer.x.shape,
              "draw": (n, e)}
-    uniform = ("second", "second_expert", "jitter", "draw")
+    uniform = ("second", "second_expert", "jitter", "draw", "ties")
     layer.samples = {name: rng.uniform(1e-3, 1, every[name]) if name in uniform else rng.standard_normal(every[name])
                      for name in sample_names}
     exact = layer.router not in ("cosine", "per_image", "soft_moe") and not (layer.router == "sinkhorn" and layer.training)

@@ -89,12 +89,20 @@ def best_tokens(values, tokens, count):
 # ---- each token takes its best experts
 
 
+def _best(layer, scores, k):
+    """The k largest; of equal ones those with the lowest index, or with ties = "random" those with the lowest draw."""
+    if layer.settings.get("ties") != "random":
+        return best(scores, k)
+    shuffled = np.argsort(layer.samples["ties"], axis=1, kind="stable")
+    return at(shuffled, best(at(scores, shuffled), k))
+
+
 def _vmoe(layer, logits, epsilon, noise, k, renormalize):
     """V-MoE (Riquelme et al. 2021), section 2.2: TOP_k(softmax(W x + eps)), eps ~ N(0, 1/E^2)."""
     std = noise / logits.shape[1]
     noisy = logits if epsilon is None or std == 0 else logits + std * epsilon
     scores = softmax(noisy)
-    order = best(noisy, k)
+    order = _best(layer, noisy, k)
     gate = at(scores, order)
     if renormalize:
         gate = gate / gate.sum(1, keepdims=True)
@@ -129,7 +137,7 @@ def noise_scale(raw, floor):
 def _noisy(layer, logits, scale, epsilon, k):
     """Shazeer et al. 2017, equations 3 to 5: softmax over KeepTopK(x W_g + eps * softplus(x W_noise))."""
     noisy = logits if epsilon is None else logits + epsilon * scale
-    order = best(noisy, k)
+    order = _best(layer, noisy, k)
     return order, softmax(at(noisy, order)), dict(logits=logits, noisy=noisy, scores=softmax(noisy),
                                                   scale=None if epsilon is None else scale)
 
