@@ -13,7 +13,6 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/eval/evaluate.h"
-#include "sparsight/eval/guidance.h"
 #include "sparsight/eval/record_writer.h"
 #include "sparsight/eval/router_measures.h"
 #include "sparsight/infer/loaded_model.h"
@@ -47,8 +46,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   if (!options.records.empty()) records = std::make_unique<RecordWriter>(options.records);
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
   LoadedModel loaded = load_model(options.path, options.checkpoint, options.overrides);
-  const std::vector<int64_t> super_class_of = guiding_super_classes(loaded.config, loaded.data);
-  RouterMeasures measures(super_class_of, expert_weights(*loaded.model));  // before its experts are packed
+  RouterMeasures measures(loaded.super_class_of, expert_weights(*loaded.model));  // before its experts are packed
   if (!options.weights.empty()) pack_weights(loaded, options.weights);
   const Json& config = loaded.config;
   const RunOptions run = read_section<RunOptions>(config, "run");
@@ -63,7 +61,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   const bool bf16 = use_bf16(read_section<TrainOptions>(config, "train").precision);
   if (options.weights.empty() && !bf16) pack_experts_for(loaded, data->size());  // bf16 rounds plain weights
   std::vector<EvaluationObserver*> observers{&measures};
-  if (records) records->add_super_classes(super_class_of, loaded.data.super_classes);
+  if (records) records->add_super_classes(loaded.super_class_of, loaded.data.super_classes);
   if (records) observers.push_back(records.get());
   std::optional<RoutingObserver> routings;
   if (!options.save_routing.empty()) observers.push_back(&routings.emplace(options.save_routing));

@@ -14,7 +14,6 @@
 #include "sparsight/data/domainbed/published_domains.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/sets/data_root.h"
-#include "sparsight/eval/guidance.h"
 #include "sparsight/infer/image_list.h"
 #include "sparsight/infer/loaded_model.h"
 #include "sparsight/infer/named_split.h"
@@ -135,7 +134,7 @@ Explanation explain_run(const ExplainRequest& request) {
     options.domains = merge_halves(loaded.data.domains, images.items);
     options.keypoints = keypoints_of(loaded);
   }
-  options.super_class_of = guiding_super_classes(loaded.config, loaded.data);
+  options.super_class_of = loaded.super_class_of;
   options.sigmoid = task_loss_of(loaded) == TaskLoss::sigmoid_cross_entropy;
   options.replay = read_replay(request.routing, count, cat(count, " are explained"));
   if (record) options.record = &*record;

@@ -15,6 +15,7 @@
 #include "sparsight/data/one_compute_thread.h"
 #include "sparsight/data/transforms/resize.h"
 #include "sparsight/data/transforms/transform_options.h"
+#include "sparsight/eval/guidance.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/weights.h"
@@ -150,6 +151,7 @@ LoadedModel model_of(Checkpoint checkpoint, const std::string& path, const std::
   const PixelStatistics trained = eval_pipeline(loaded.config).statistics();
   if (!overrides.empty()) loaded.config = with_overrides(loaded.config, checkpoint.config, overrides);
   loaded.data = data_info_from(checkpoint.state.at("data"));
+  loaded.super_class_of = guiding_super_classes(loaded.config, loaded.data);
   loaded.eval_transforms = eval_pipeline(loaded.config);
   const PixelStatistics& requested = loaded.eval_transforms.statistics();
   loaded.shape = trained_shape(checkpoint, loaded);

@@ -15,14 +15,15 @@
 namespace sparsight {
 
 struct LoadedModel {
-  std::string path;                   // of the checkpoint
-  int64_t step = 0;                   // of training
-  Json config;                        // the sections of catalogue/model_sections.h, resolved, with the overrides
-  DataInfo data;                      // what it was trained on
-  ImageShape shape;                   // of the images it takes
-  TransformPipeline eval_transforms;  // from a uint8 image to the pixels in 0..1 that the model takes
-  std::shared_ptr<ImageModel> model;  // with averaged weights where the checkpoint has them
-  std::string weights = "model";      // "ema" or "swa" for averaged weights
+  std::string path;                     // of the checkpoint
+  int64_t step = 0;                     // of training
+  Json config;                          // the sections of catalogue/model_sections.h, resolved, with the overrides
+  DataInfo data;                        // what it was trained on
+  std::vector<int64_t> super_class_of;  // [K] of its guided routers; empty: none is guided (eval/guidance.h)
+  ImageShape shape;                     // of the images it takes
+  TransformPipeline eval_transforms;    // from a uint8 image to the pixels in 0..1 that the model takes
+  std::shared_ptr<ImageModel> model;    // with averaged weights where the checkpoint has them
+  std::string weights = "model";        // "ema" or "swa" for averaged weights
   std::shared_ptr<std::atomic<bool>> told_resize = std::make_shared<std::atomic<bool>>(false);  // see model_image()
 };
 

@@ -4,7 +4,6 @@
 
 #include "sparsight/analysis/router_accuracy.h"
 #include "sparsight/core/error.h"
-#include "sparsight/eval/guidance.h"
 #include "sparsight/report/format.h"
 
 namespace sparsight {
@@ -25,8 +24,9 @@ LayerExperts experts_of(const Routing& routing) {
 }
 
 // routing: of one image.
-std::optional<RoutedSuperClass> routed_super_class(const Routing& routing, const std::vector<std::string>& names) {
-  if (names.empty() || routing.experts != std::ssize(names)) return std::nullopt;
+std::optional<RoutedSuperClass> routed_super_class(const Routing& routing, const LoadedModel& loaded) {
+  const std::vector<std::string>& names = loaded.data.super_classes;
+  if (loaded.super_class_of.empty() || routing.experts != std::ssize(names)) return std::nullopt;
   const at::Tensor probabilities = router_probabilities(routing, 1);
   if (!probabilities.defined()) return std::nullopt;
   const int64_t number = probabilities[0].argmax().item<int64_t>();
@@ -68,8 +68,6 @@ std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tenso
   const ModelOutput output = loaded.model->forward(input);
   const Routings routings = routings_of(output);
   const RoutingReplay parts = images > 1 ? RoutingReplay(routings) : RoutingReplay();
-  const bool guided = !guiding_super_classes(loaded.config, loaded.data).empty();
-  const std::vector<std::string> super_classes = guided ? loaded.data.super_classes : std::vector<std::string>();
   std::vector<Prediction> predictions;
   for (int64_t i = 0; i < images; ++i) {
     const std::string& name = names.at(static_cast<size_t>(i));
@@ -84,7 +82,7 @@ std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tenso
     for (const Routing& decision : output.routings) {
       const Routing& routing = prediction.routings.at(decision.layer);
       prediction.layers.push_back(experts_of(routing));
-      prediction.layers.back().super_class = routed_super_class(routing, super_classes);
+      prediction.layers.back().super_class = routed_super_class(routing, loaded);
     }
   }
   return predictions;

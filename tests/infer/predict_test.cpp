@@ -7,6 +7,7 @@
 
 #include "sparsight/catalogue/model_sections.h"
 #include "sparsight/core/config.h"
+#include "sparsight/eval/guidance.h"
 #include "tests/support/errors.h"
 
 namespace sparsight::predict_test {
@@ -76,6 +77,7 @@ TEST(Predict, NamesTheSuperClassThatAGuidedRouterChose) {
   model.data.super_class_of = {0, 0, 1};
   model.config = resolve(Config::from_text("[moe]\nblocks = [-1]\nexperts = 3\n[losses]\nsuperclass = 0.3", "test"),
                          model_sections());
+  model.super_class_of = guiding_super_classes(model.config, model.data);
   auto guided = std::make_shared<PredictTestModel>();
   guided->logits = {0, 2, 1};
   guided->router_logits = at::tensor({1.f, 2.f, 0.f}).view({1, 3});
