@@ -85,6 +85,13 @@ Statistic below(const Json& row, const std::string& measure, double bound) {
   };
 }
 
+Statistic minus(const Statistic& number, const Statistic& other) {
+  return [=](const SeedMeans& mean) -> std::optional<double> {
+    const auto ours = number(mean), theirs = other(mean);
+    return ours && theirs ? std::optional(*ours - *theirs) : std::nullopt;
+  };
+}
+
 std::string interval_text(const Estimate& estimate, int decimals) {
   const auto interval = estimate.interval();
   if (!interval) return cat("no interval from ", estimate.seeds, estimate.seeds == 1 ? " seed" : " seeds");

@@ -29,6 +29,8 @@ struct MarginTest {
 Statistic difference_of(const Json& row, const Json& other, const std::string& measure);
 Statistic above(const Json& row, const std::string& measure, double bound);
 Statistic below(const Json& row, const std::string& measure, double bound);
+// One number minus another.
+Statistic minus(const Statistic& number, const Statistic& other);
 
 // Intervals have 95 %. For a claim to fail, one of k margins must be negative with 1 - 5 % / k, so that many margins do
 // not make it fail by chance.

@@ -61,11 +61,7 @@ std::vector<Claim> sizes_claims(const ResultTable& table, const FigureRun&) {
     std::ranges::sort(sizes, {}, [](const std::string& size) { return read_size(size).depth; });
     const std::string least = sizes.front(), most = sizes.back();
     if (least == most) continue;
-    grows.push_back({[least, most](const SeedMeans& mean) -> std::optional<double> {
-                       const auto small = gain_of(least)(mean), large = gain_of(most)(mean);
-                       return small && large ? std::optional(*small - *large) : std::nullopt;
-                     },
-                     cat("of ", least, " against ", most)});
+    grows.push_back({minus(gain_of(least), gain_of(most)), cat("of ", least, " against ", most)});
   }
   return {judge(table, "Mobile V-MoE is more accurate than the dense model of the same operations at every size", above,
                 {.decimals = 2}),
