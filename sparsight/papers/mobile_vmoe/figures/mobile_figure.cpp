@@ -26,17 +26,14 @@ Figure mobile_figure(const std::string& name, const std::string& title) {
   figure.notes = {
       "MFLOP: two for each multiply-add, and elementwise operations, which is the count that gives the paper's numbers "
       "for its own models. \"Parameters that an image uses\" counts shared ones and every expert that some token of "
-      "the "
-      "image goes to. The usage of each expert, a histogram, is in trials.jsonl under \"usage\".",
+      "the image goes to. The usage of each expert, a histogram, is in trials.jsonl under \"usage\".",
       "Router accuracy: test images whose most probable expert is that of their super-class; not defined where the "
       "router is not trained towards super-classes.",
       "Differs from the paper: small transformers on 32 x 32 images of 100 or fewer classes instead of ImageNet-1k, "
-      "and "
-      "a light recipe. The paper gives single runs; here intervals are over seeds, and rows with the same seed share "
-      "the order of the images.",
+      "and a light recipe. The paper gives single runs; here intervals are over seeds, and rows with the same seed "
+      "share the order of the images.",
       "Trained models are kept in the folder `models` beside the run folders, for all six figures: rows that several "
-      "of "
-      "them have are trained once."};
+      "of them have are trained once."};
   return figure;
 }
 
