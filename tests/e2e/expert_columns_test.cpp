@@ -14,6 +14,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/metrics_log.h"
+#include "tests/e2e/saved_run.h"
 #include "tests/support/program.h"
 
 namespace sparsight::testing::expert_columns_run_test {
@@ -91,14 +92,6 @@ ProgramResult succeed(const std::vector<std::string>& arguments) {
   ProgramResult result = run_program(arguments);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   return result;
-}
-
-void expect_equal_tensors(const NamedTensors& a, const NamedTensors& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    EXPECT_EQ(a[i].first, b[i].first);
-    EXPECT_TRUE(at::equal(a[i].second, b[i].second)) << a[i].first;
-  }
 }
 
 }  // namespace

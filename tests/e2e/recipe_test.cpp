@@ -1,17 +1,12 @@
 // Training recipes through the program: what `config show` says about them, and runs that are killed and resumed.
 #include <signal.h>
 
-#include <chrono>
-#include <filesystem>
-#include <thread>
-
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/metrics_log.h"
+#include "tests/e2e/saved_run.h"
 #include "tests/support/program.h"
 
 namespace sparsight::testing::recipe_test {
@@ -53,36 +48,12 @@ log_every = 1
 checkpoint_every = 2
 )";
 
-std::string last(const std::string& run) { return run + "/checkpoints/last.safetensors"; }
-
-int64_t saved_step(const std::string& run) {
-  if (!std::filesystem::exists(last(run))) return 0;
-  return read_checkpoint(last(run), CheckpointParts::kInference).state["progress"]["step"].get<int64_t>();
-}
-
-bool wait_for_step(const std::string& run, int64_t step) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (std::chrono::steady_clock::now() < end) {
-    if (saved_step(run) >= step) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
-}
-
 std::vector<std::string> losses(const std::string& run) {
   std::vector<std::string> lines;
   for (const Json& line : read_metrics(run + "/metrics.jsonl"))
     if (line["kind"] == "train" || line["kind"] == "eval")
       lines.push_back(cat(line["kind"], line["step"], line["loss"], line["accuracy"]));
   return lines;
-}
-
-void expect_same_tensors(const NamedTensors& a, const NamedTensors& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    EXPECT_EQ(a[i].first, b[i].first);
-    EXPECT_TRUE(at::equal(a[i].second, b[i].second)) << a[i].first;
-  }
 }
 
 class WithRecipe : public ::testing::TestWithParam<std::string> {};
@@ -96,7 +67,7 @@ TEST_P(WithRecipe, M36_KilledAndResumedHasTheSameLossCurve) {
   for (const int64_t step : {4, 10}) {
     Program program(step == 4 ? std::vector<std::string>{"train", config, "--set", recipe, "--out", killed}
                               : std::vector<std::string>{"train", "--resume", killed});
-    ASSERT_TRUE(wait_for_step(killed, step));
+    ASSERT_TRUE(wait_until([&] { return saved_step(killed) >= step; }, 60));
     program.send(SIGKILL);
     program.wait();
   }
@@ -105,9 +76,7 @@ TEST_P(WithRecipe, M36_KilledAndResumedHasTheSameLossCurve) {
   const size_t tests = GetParam() == "deit" ? 2 : 1;   // of averaged weights, those as trained are tested too
   EXPECT_EQ(losses(killed).size(), 16u + 4u + tests);  // steps, validations and the test
   EXPECT_EQ(losses(killed), losses(unbroken));
-  const Checkpoint a = read_checkpoint(last(unbroken)), b = read_checkpoint(last(killed));
-  expect_same_tensors(a.weights, b.weights);
-  expect_same_tensors(a.training, b.training);
+  expect_same_run(unbroken, killed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Recipes, WithRecipe, ::testing::Values("deit", "vit", "vit_light"),
@@ -137,7 +106,7 @@ TEST(RecipeVerbs, ARunKeepsWhatItsDataMadeOfTheRecipe) {
   const ProgramResult result = run_program({"train", folder.write("my.toml", kConfig), "--set",
                                             "train.recipe=vit_light", "--set", "train.max_steps=1", "--out", run});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const Json config = read_checkpoint(last(run), CheckpointParts::kInference).config;
+  const Json config = read_checkpoint(last_checkpoint(run), CheckpointParts::kInference).config;
   EXPECT_EQ(config["train"]["recipe"], "vit_light");
   EXPECT_EQ(config["transforms"]["train"][0]["size"], 16);
   EXPECT_EQ(config["transforms"]["eval"][1]["size"], 16);

@@ -10,8 +10,8 @@ light_tests(
   e2e/dg_sweep_test.cpp
   e2e/dg_test.cpp
   e2e/early_stop_test.cpp
-  e2e/expert_columns_test.cpp
   e2e/eval_test.cpp
+  e2e/expert_columns_test.cpp
   e2e/guided_training_test.cpp
   e2e/moe_capacity_test.cpp
   e2e/moe_npy_test.cpp
@@ -26,6 +26,7 @@ light_tests(
   e2e/reproduce_test.cpp
   e2e/routing_seams_test.cpp
   e2e/run_folder_test.cpp
+  e2e/saved_run.cpp
   e2e/separate_training_test.cpp
   e2e/superclass_test.cpp
   e2e/train_test.cpp

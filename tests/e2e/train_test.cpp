@@ -1,10 +1,8 @@
 // Training through the program: the whole run, Ctrl-C, SIGKILL at any moment, and losses that are not finite.
 #include <signal.h>
 
-#include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <thread>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/equal.h>
@@ -15,53 +13,13 @@
 #include "sparsight/data/readers/png_write.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/metrics_log.h"
+#include "tests/e2e/saved_run.h"
 #include "tests/e2e/train_fixture.h"
 
 namespace sparsight::testing::train_test {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string last(const std::string& run) { return run + "/checkpoints/last.safetensors"; }
-
-void expect_equal_tensors(const NamedTensors& a, const NamedTensors& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    EXPECT_EQ(a[i].first, b[i].first);
-    EXPECT_TRUE(at::equal(a[i].second, b[i].second)) << a[i].first;
-  }
-}
-
-// Weights, optimiser state, averaged weights and validation results of two runs.
-void expect_same_run(const std::string& a, const std::string& b) {
-  const Checkpoint left = read_checkpoint(last(a)), right = read_checkpoint(last(b));
-  EXPECT_EQ(left.state["progress"]["step"], right.state["progress"]["step"]);
-  expect_equal_tensors(left.weights, right.weights);
-  expect_equal_tensors(left.training, right.training);
-  const auto results = [](const std::string& run) {
-    std::vector<std::string> lines;
-    for (const Json& line : read_metrics(run + "/metrics.jsonl"))
-      if (line["kind"] == "train" || line["kind"] == "eval")
-        lines.push_back(cat(line["kind"], line["step"], line["loss"], line["accuracy"]));
-    return lines;
-  };
-  EXPECT_EQ(results(a), results(b));
-}
-
-template <class Condition>
-bool wait_until(Condition condition, double seconds = 30) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  while (std::chrono::steady_clock::now() < end) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  return false;
-}
-
-int64_t saved_step(const std::string& run) {
-  if (!fs::exists(last(run))) return 0;
-  return read_checkpoint(last(run), CheckpointParts::kInference).state["progress"]["step"].get<int64_t>();
-}
 
 bool writes_a_checkpoint(const std::string& run) {
   std::error_code ignored;
@@ -154,7 +112,7 @@ TEST(Train, TheLastAveragedWeightsReplaceMissingBestOnes) {
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_NE(resumed.err.find(best + " is missing"), std::string::npos) << resumed.err;
   NamedTensors averaged;
-  for (const auto& [name, tensor] : read_checkpoint(last(run)).training)
+  for (const auto& [name, tensor] : read_checkpoint(last_checkpoint(run)).training)
     if (name.starts_with("ema/")) averaged.emplace_back(name.substr(4), tensor);
   expect_equal_tensors(read_checkpoint(best).weights, averaged);
   const std::vector<Json> metrics = read_metrics(run + "/metrics.jsonl");
@@ -208,7 +166,7 @@ TEST(Train, ACheckpointIsSavedAfterTheEvaluationOfItsStep) {
   ASSERT_TRUE(wait_until([&] { return saved_step(run) >= 8; }));
   program.send(SIGKILL);
   program.wait();
-  const Json progress = read_checkpoint(last(run)).state["progress"];
+  const Json progress = read_checkpoint(last_checkpoint(run)).state["progress"];
   EXPECT_EQ(progress["evaluated_step"], progress["step"]);
 }
 
@@ -273,7 +231,7 @@ TEST(Train, AccumulatedBatchesAndABalancingBiasAreResumable) {
   ASSERT_EQ(run_program({"train", "--resume", run}).exit_code, 0);
   expect_same_run(unbroken, run);
   bool moved = false;
-  for (const auto& [name, tensor] : read_checkpoint(last(run)).weights)
+  for (const auto& [name, tensor] : read_checkpoint(last_checkpoint(run)).weights)
     if (name.ends_with("router.bias")) moved = moved || tensor.abs().max().item<float>() > 0;
   EXPECT_TRUE(moved);
 }
@@ -287,7 +245,7 @@ TEST(Train, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodCheckpoint) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("not finite at step"), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("--on-nan skip"), std::string::npos) << result.err;
-  for (const auto& [name, tensor] : read_checkpoint(last(run)).weights)
+  for (const auto& [name, tensor] : read_checkpoint(last_checkpoint(run)).weights)
     EXPECT_TRUE(tensor.isfinite().all().item<bool>()) << name;
   const ProgramResult again = run_program({"train", "--resume", run});
   EXPECT_EQ(again.exit_code, 1);
@@ -315,7 +273,8 @@ TEST(Train, RefusesAFolderThatHoldsARunAndLeavesAFinishedOneAsItIs) {
   EXPECT_EQ(again.exit_code, 1);
   EXPECT_NE(again.err.find("--overwrite"), std::string::npos) << again.err;
   EXPECT_EQ(saved_step(run), 2);
-  for (const std::vector<std::string>& extra : {std::vector<std::string>{"--overwrite"}, {"--init-from", last(run)}}) {
+  for (const std::vector<std::string>& extra :
+       {std::vector<std::string>{"--overwrite"}, {"--init-from", last_checkpoint(run)}}) {
     std::vector<std::string> arguments{"train", "--resume", run};
     arguments.insert(arguments.end(), extra.begin(), extra.end());
     EXPECT_EQ(run_program(arguments).exit_code, 2) << extra.front();
@@ -384,11 +343,11 @@ TEST(Train, FrozenLayersKeepTheirWeights) {
   ASSERT_EQ(train_tiny(folder, folder.path("one"), {"--set", "train.max_steps=1"}).exit_code, 0);
   ASSERT_EQ(train_tiny(folder, folder.path("two"),
                        {"--set", "train.freeze=[\"blocks.0\"]", "--set", "train.max_steps=8", "--init-from",
-                        last(folder.path("one"))})
+                        last_checkpoint(folder.path("one"))})
                 .exit_code,
             0);
-  const Checkpoint before = read_checkpoint(last(folder.path("one"))),
-                   after = read_checkpoint(last(folder.path("two")));
+  const Checkpoint before = read_checkpoint(last_checkpoint(folder.path("one"))),
+                   after = read_checkpoint(last_checkpoint(folder.path("two")));
   for (size_t i = 0; i < before.weights.size(); ++i) {
     const auto& [name, tensor] = before.weights[i];
     const bool stays = name.starts_with("blocks.0.") || name.starts_with("normalize.");

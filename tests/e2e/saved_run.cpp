@@ -1,0 +1,46 @@
+#include "tests/e2e/saved_run.h"
+
+#include <filesystem>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/io/checkpoint.h"
+#include "sparsight/io/metrics_log.h"
+
+namespace sparsight::testing {
+
+std::string last_checkpoint(const std::string& run) { return run + "/checkpoints/last.safetensors"; }
+
+int64_t saved_step(const std::string& run) {
+  if (!std::filesystem::exists(last_checkpoint(run))) return 0;
+  return read_checkpoint(last_checkpoint(run), CheckpointParts::kInference).state["progress"]["step"].get<int64_t>();
+}
+
+void expect_equal_tensors(const NamedTensors& a, const NamedTensors& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].first, b[i].first);
+    EXPECT_TRUE(at::equal(a[i].second, b[i].second)) << a[i].first;
+  }
+}
+
+void expect_same_run(const std::string& a, const std::string& b) {
+  const Checkpoint left = read_checkpoint(last_checkpoint(a)), right = read_checkpoint(last_checkpoint(b));
+  EXPECT_EQ(left.state["progress"]["step"], right.state["progress"]["step"]);
+  expect_equal_tensors(left.weights, right.weights);
+  expect_equal_tensors(left.training, right.training);
+  const auto results = [](const std::string& run) {
+    std::vector<std::string> lines;
+    for (const Json& line : read_metrics(run + "/metrics.jsonl"))
+      if (line["kind"] == "train" || line["kind"] == "eval")
+        lines.push_back(cat(line["kind"], line["step"], line["loss"], line["accuracy"]));
+    return lines;
+  };
+  EXPECT_EQ(results(a), results(b));
+}
+
+}  // namespace sparsight::testing
