@@ -89,6 +89,8 @@ def main():
     write("manifest", "names", b'path,label,domain,split,size\n"a, ""b"".png",cat,indoor,train,1.5\nc.png,dog,outdoor,test,-2e3\n')
     write("manifest", "numbers", b"\xef\xbb\xbfpath,label\r\na.png,0\r\nb.png,2\r\n")
     write("celeba", "two", b"2\nBald Smiling \n000001.jpg -1  1\n000002.jpg  1 -1\n\x00000001.jpg 0\n000002.jpg 2\n")
+    write("superclass_map", "three", b"0\n1\n 2 \r\n1\n0")
+    write("superclass_map", "gap", b"0\n3\n")
     write("config", "toml", b'[train]\nepochs = 3 # x\n[data]\nname = "glyphs"\nlist = [1, 2.5, "a"]\n[transforms]\ntrain = [{op = "flip"}]\n')
     shutil.copy(GOLDEN / "io" / "python.safetensors", FOLDER / "safetensors" / "python")
     buffer = io.BytesIO()

@@ -49,14 +49,18 @@ void check_without_gaps(const std::vector<int64_t>& superclass_of, const std::st
 }  // namespace
 
 std::vector<int64_t> read_superclass_map(const std::string& path) {
-  const std::string name = printable(path), text = read_file(path, kMaxTextBytes);
+  return parse_superclass_map(read_file(path, kMaxTextBytes), path);
+}
+
+std::vector<int64_t> parse_superclass_map(std::string_view text, const std::string& path) {
+  const std::string name = printable(path);
   std::vector<int64_t> superclass_of;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
     const std::string position = cat(name, ":", superclass_of.size() + 1);
     if (std::ssize(superclass_of) == kMaxMapClasses)
       fail(position, ": a map has at most ", kMaxMapClasses, " lines, one for each class");
-    superclass_of.push_back(map_entry(std::string_view(text).substr(at, end - at), position));
+    superclass_of.push_back(map_entry(text.substr(at, end - at), position));
     at = end + 1;
   }
   if (superclass_of.empty())
