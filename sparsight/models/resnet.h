@@ -19,7 +19,7 @@
 #include "sparsight/models/conv_blocks.h"
 #include "sparsight/models/image_model.h"
 #include "sparsight/models/map_moe.h"
-#include "sparsight/models/resnet_block.h"
+#include "sparsight/nn/resnet_block.h"
 #include "sparsight/nn/torch_linear.h"
 
 namespace sparsight {

@@ -19,7 +19,6 @@ torch_sources(
   models/patch_cnn.cpp
   models/register_models.cpp
   models/resnet.cpp
-  models/resnet_block.cpp
   models/routing_file.cpp
   models/routing_record.cpp
   models/routings.cpp

@@ -1,5 +1,6 @@
 #include "sparsight/models/vit.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -58,6 +59,11 @@ std::vector<std::string> size_names() {
 
 }  // namespace
 
+int64_t vit_width(const std::string& size, int64_t otherwise) {
+  const auto named = std::ranges::find(vit_sizes(), size, &VitSize::name);
+  return named == vit_sizes().end() ? otherwise : named->width;
+}
+
 VitOptions with_preset(VitOptions options, const ImageShape& image) {
   if (options.size != "custom") {
     const VitSize& size = entry_named(options.size, vit_sizes(), "ViT size");
@@ -67,7 +73,7 @@ VitOptions with_preset(VitOptions options, const ImageShape& image) {
     fail_usage("[model] patch ", options.patch, " does not divide images of ", image.height, "x", image.width,
                "; choose a divisor of both sides, or resize with the [transforms] section");
   if (options.stem.size() > 10 || options.patch % (int64_t{1} << options.stem.size()) != 0)
-    fail_usage("[model] stem has ", options.stem.size(), " blocks that halve the resolution, and patch ", options.patch,
+    fail_usage("[model] stem has ", options.stem.size(), " stages that halve the resolution, and patch ", options.patch,
                " is not a multiple of 2^", options.stem.size(), "; shorten stem or choose another patch");
   if (options.width % options.heads != 0)
     fail_usage("[model] heads ", options.heads, " does not divide width ", options.width, "; choose a divisor");
@@ -90,8 +96,12 @@ void VitOptions::declare(OptionSet& set) {
              "costs as much as k experts in these blocks");
   set.integer("patch", &patch, {1, 1024}, "patch size in pixels");
   set.integers("stem", &stem, {1, 16384},
-               "channels of residual convolution blocks before the patch embedding (hybrid ViT); each halves the "
-               "resolution, so [32, 64] goes with a patch of 4, 8, 12 ...; []: none");
+               "channels of the stages of residual convolution blocks before the patch embedding (hybrid ViT); each "
+               "halves the resolution, so [32, 64] goes with a patch of 4, 8, 12 ...; []: none");
+  set.integer("stem_blocks", &stem_blocks, {1, 100}, "residual blocks of each stage of the stem");
+  set.choice("stem_norm", &stem_norm, {"group", "batch"},
+             "normalisation in the stem: group norm, by which an image does not depend on its batch, or batch norm, "
+             "which learns faster");
   set.choice("pool", &pool, {"class", "mean"}, "head input: the class token, or the mean of the patch tokens");
   set.flag("qkv_bias", &qkv_bias, "bias of the qkv projection");
   set.flag("pre_logits", &pre_logits,
@@ -117,7 +127,8 @@ Vit::Vit(VitOptions options, const ModelContext& context)
   pos_embed_ =
       register_parameter("pos_embed", parameter_zeros({1, prefix_tokens() + patches.height * patches.width, width}));
   patch_embed_ = register_module(
-      "patch_embed", PatchEmbedding(PatchEmbeddingOptions{image_.channels, options_.patch, width, options_.stem}));
+      "patch_embed", PatchEmbedding(PatchEmbeddingOptions{image_.channels, options_.patch, width, options_.stem,
+                                                          options_.stem_blocks, options_.stem_norm == "batch"}));
 
   const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   const std::vector<const MoeSpec*> moe = context.moe.layers(options_.depth);
@@ -170,13 +181,14 @@ std::vector<std::string> Vit::tap_names() const {
 at::Tensor Vit::embed(const ModelInput& input, ModelOutput& out) {
   const at::Tensor& images = input.images;
   const int64_t prefix = prefix_tokens(), patches = pos_embed_.size(1) - prefix;
-  if (patch_embed_->uses_frozen(images) && suits_kernels(pos_embed_) && !is_tapped(input, "patch_embed")) {
+  if (!input.mode.batch_statistics && patch_embed_->uses_frozen(images) && suits_kernels(pos_embed_) &&
+      !is_tapped(input, "patch_embed")) {
     const at::Tensor tokens = at::empty({images.size(0), prefix + patches, options_.width}, images.options());
     if (cls_token_.defined()) tokens.narrow(1, 0, 1).copy_(cls_token_ + pos_embed_.narrow(1, 0, 1));
     patch_embed_->forward_frozen(images, pos_embed_[0].narrow(0, prefix, patches), tokens.narrow(1, prefix, patches));
     return tokens;
   }
-  at::Tensor x = patch_embed_->forward(images);
+  at::Tensor x = patch_embed_->forward(images, input.mode.batch_statistics);
   tap(input, out, x, "patch_embed");
   if (cls_token_.defined()) x = at::cat({cls_token_.expand({images.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
   return x + pos_embed_;

@@ -24,6 +24,8 @@ struct VitOptions {
   Json layer;  // list of tables
   int64_t patch = 4;
   std::vector<int64_t> stem;
+  int64_t stem_blocks = 1;
+  std::string stem_norm = "group";
   std::string pool = "class";
   bool qkv_bias = true;
   bool pre_logits = false;
@@ -35,6 +37,9 @@ struct VitOptions {
   void declare(OptionSet& set);
   int64_t mlp_hidden() const;  // F of the dense MLPs, unless `layer` says otherwise
 };
+
+// The width of a named size; `otherwise` for "custom" and names that are no size.
+int64_t vit_width(const std::string& size, int64_t otherwise);
 
 // The options with the values of `size` filled in. Raises UsageError if the patch does not divide the image, or heads
 // does not divide width.

@@ -5,6 +5,8 @@
 #include "sparsight/core/error.h"
 #include "sparsight/nn/linear.h"
 #include "sparsight/nn/patches.h"
+#include "sparsight/nn/residual_block.h"
+#include "sparsight/nn/resnet_block.h"
 #include "sparsight/ops/cpu/patch_linear.h"
 #include "sparsight/ops/patch_linear.h"
 
@@ -21,54 +23,65 @@ void PatchProjectionImpl::initialize(const InitRandom& random) {
   init_uniform(bias, bound, random.stream("bias"));
 }
 
-PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options) {
+namespace {
+
+std::shared_ptr<ConvBlock> stem_block(int64_t in, int64_t out, int64_t stride, bool batch_norm) {
+  if (batch_norm) return std::make_shared<ResnetBlock>(ResnetBlockOptions{.in = in, .width = out, .stride = stride});
+  return std::make_shared<ResidualBlockImpl>(ResidualBlockOptions{in, out, stride});
+}
+
+}  // namespace
+
+PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options) : stem_stages_(std::ssize(options.stem)) {
   PatchEmbeddingOptions projection = options;
   std::shared_ptr<torch::nn::Module> stem;
   for (const int64_t channels : options.stem) {
     if (!stem) stem = register_module("stem", std::make_shared<torch::nn::Module>());
-    const ResidualBlockOptions block{projection.channels, channels, 2};
-    stem_.push_back(stem->register_module(cat(stem_.size()), ResidualBlock(block)));
-    projection.channels = channels;
+    for (int64_t i = 0; i < options.stem_blocks; ++i) {
+      const auto block = stem_block(projection.channels, channels, i == 0 ? 2 : 1, options.stem_batch_norm);
+      stem_.push_back(stem->register_module(cat(stem_.size()), block));
+      projection.channels = channels;
+    }
     projection.patch /= 2;
   }
   proj_ = register_module("proj", PatchProjection(projection));
 }
 
 void PatchEmbeddingImpl::freeze(WeightType type) {
-  for (ResidualBlock& block : stem_) block->freeze(type);
+  for (const auto& block : stem_) block->freeze(type);
   const at::Tensor &weight = proj_->weight, &bias = proj_->bias;
   frozen_ = std::make_shared<const FrozenPatchEmbedding>(packed_linear(weight, bias, type), weight.size(2));
   frozen_sources_ = CopiedTensors({weight, bias});
 }
 
 bool PatchEmbeddingImpl::uses_frozen(const at::Tensor& images) const {
-  const int64_t side = proj_->weight.size(2) << stem_.size();
+  const int64_t side = proj_->weight.size(2) << stem_stages_;
   return frozen_ && images.size(2) % side == 0 && images.size(3) % side == 0 &&
          frozen_sources_.serve(images, frozen_->type(), EngineUse::linear_inference);
 }
 
-at::Tensor PatchEmbeddingImpl::stem_map(const at::Tensor& images) {
+at::Tensor PatchEmbeddingImpl::stem_map(const at::Tensor& images, bool batch_statistics) {
   at::Tensor map = images;
-  for (ResidualBlock& block : stem_) map = block->forward(map);
+  for (const auto& block : stem_) map = block->forward(map, batch_statistics);
   return map;
 }
 
 void PatchEmbeddingImpl::forward_frozen(const at::Tensor& images, const at::Tensor& positions,
                                         const at::Tensor& tokens) {
-  const at::Tensor map = stem_map(images);
+  const at::Tensor map = stem_map(images, /*batch_statistics=*/false);
   frozen_->run(cpu::strided_images(map), positions.defined() ? positions.const_data_ptr<float>() : nullptr,
                {tokens.data_ptr<float>(), tokens.stride(0)});
 }
 
-at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images) {
+at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images, bool batch_statistics) {
   const at::Tensor& weight = proj_->weight;
-  if (uses_frozen(images)) {
-    const int64_t side = weight.size(2) << stem_.size(), patches = images.size(2) / side * (images.size(3) / side);
+  if (!batch_statistics && uses_frozen(images)) {
+    const int64_t side = weight.size(2) << stem_stages_, patches = images.size(2) / side * (images.size(3) / side);
     at::Tensor tokens = at::empty({images.size(0), patches, weight.size(0)}, images.options());
     forward_frozen(images, {}, tokens);
     return tokens;
   }
-  const at::Tensor map = stem_map(images);
+  const at::Tensor map = stem_map(images, batch_statistics);
   if (has_linear_kernels(map)) return patch_linear(map, weight, proj_->bias);
   return fully_connected(image_patches(map, weight.size(2)), weight.flatten(1), proj_->bias);
 }

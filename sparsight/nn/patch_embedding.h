@@ -1,6 +1,6 @@
 // Patch embedding: splits images into square patches and projects each to a token. Named as in timm: proj (there a
-// strided convolution). With a convolutional stem (residual blocks of stride 2), the
-// patches are those of its feature map: the hybrid of Dosovitskiy et al. 2021, with group norm as there.
+// strided convolution). With a convolutional stem of residual blocks, the patches are those of its feature map: the
+// hybrid of Dosovitskiy et al. 2021, with group norm as there or with batch norm.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 #include <torch/nn/pimpl.h>
 
 #include "sparsight/cost/layer_cost.h"
+#include "sparsight/nn/conv_block.h"
 #include "sparsight/nn/copied_tensors.h"
 #include "sparsight/nn/frozen_patch_embedding.h"
-#include "sparsight/nn/residual_block.h"
 
 namespace sparsight {
 
@@ -18,7 +18,9 @@ struct PatchEmbeddingOptions {
   int64_t channels = 3;            // C
   int64_t patch = 16;              // side in pixels
   int64_t width = 0;               // D
-  std::vector<int64_t> stem = {};  // channels of the stem's blocks; 2^(their number) divides patch
+  std::vector<int64_t> stem = {};  // channels of the stem's stages, each at half the resolution; 2^stages divides patch
+  int64_t stem_blocks = 1;         // residual blocks of each stage
+  bool stem_batch_norm = false;    // blocks as in ResNet (resnet_block.h), else with group norm (residual_block.h)
 };
 
 // The convolution's parameters. Its stride equals its kernel size, so it is a matrix product with the flattened
@@ -37,7 +39,8 @@ class PatchEmbeddingImpl : public torch::nn::Module {
  public:
   explicit PatchEmbeddingImpl(const PatchEmbeddingOptions& options);
   // images: [B,C,H,W], H and W multiples of the patch side. Returns [B,(H/patch)*(W/patch),D], row by row.
-  at::Tensor forward(const at::Tensor& images);
+  // batch_statistics: of the stem's batch norms, if it has any.
+  at::Tensor forward(const at::Tensor& images, bool batch_statistics = false);
   // For inference on packed weights, where uses_frozen(images): the tokens plus positions, [S,D] contiguous, or
   // undefined for none. Writes them to `tokens`, [B,S,D], whose images may have a stride of their own.
   void forward_frozen(const at::Tensor& images, const at::Tensor& positions, const at::Tensor& tokens);
@@ -46,9 +49,11 @@ class PatchEmbeddingImpl : public torch::nn::Module {
   void freeze(WeightType type);                     // see ImageModel::freeze
 
  private:
-  at::Tensor stem_map(const at::Tensor& images);  // [B,C',H',W'], or the images if there is no stem
+  // [B,C',H',W'], or the images if there is no stem.
+  at::Tensor stem_map(const at::Tensor& images, bool batch_statistics);
 
-  std::vector<ResidualBlock> stem_;
+  std::vector<std::shared_ptr<ConvBlock>> stem_;
+  int64_t stem_stages_;
   PatchProjection proj_{nullptr};
   std::shared_ptr<const FrozenPatchEmbedding> frozen_;  // of proj_
   CopiedTensors frozen_sources_;

@@ -25,5 +25,6 @@ torch_sources(
   nn/onednn_linear.cpp
   nn/patch_embedding.cpp
   nn/residual_block.cpp
+  nn/resnet_block.cpp
   nn/torch_linear.cpp
   nn/weight_init.cpp)

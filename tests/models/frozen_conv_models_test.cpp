@@ -37,6 +37,11 @@ const std::vector<Case>& cases() {
       {"mnist_cnn", Json::object(), {}, 13, 10},
       {"mnist_cnn", Json::object(), {0}, 9, 9},
       {"vit", {{"width", 24}, {"heads", 4}, {"depth", 2}, {"patch", 4}, {"stem", {6, 16}}}, {}, 16, 24},
+      {"vit",
+       {{"width", 24}, {"heads", 4}, {"depth", 2}, {"patch", 4}, {"stem", {6, 16}}, {"stem_norm", "batch"}},
+       {},
+       16,
+       24},
   };
   return all;
 }

@@ -1,4 +1,4 @@
-#include "sparsight/models/resnet_block.h"
+#include "sparsight/nn/resnet_block.h"
 
 #include "sparsight/core/error.h"
 #include "sparsight/nn/conv_parts.h"
