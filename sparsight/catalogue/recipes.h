@@ -9,7 +9,7 @@
 
 namespace sparsight {
 
-// "none", "deit", "vit", "vit_light"
+// "none", "deit", "vit", "vit_light", "mobile_vmoe"
 const std::vector<std::string>& recipe_names();
 
 // What [train] recipe of a configuration presets:
@@ -21,7 +21,8 @@ const std::vector<std::string>& recipe_names();
 //              steps (at most 10.7 % of the training), cosine to 0, decay 0.3, dropout 0.1, clipping to norm 1
 //   vit_light  the same with decay 0.1, a rate of 1e-3 and no dropout, for narrow models (about the "light" setting of
 //              Steiner et al. 2022, "How to train your ViT?")
-// Daxberger et al. 2023 ("Mobile V-MoEs") train widths from 192 on with the first, narrower models with the second one.
+//   mobile_vmoe  Daxberger et al. 2023 ("Mobile V-MoEs"), section 4: `deit` for widths from 192 on, `vit` for narrower
+//              models
 // What depends on other settings follows those of the configuration: the rate of `deit` the batch (times accumulated
 // batches), rates at the start and end of its schedule the rate of the optimiser. Sizes and statistics of images follow
 // the data (data/transforms/fit_to_data.h). An unknown recipe presets nothing.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/config.h"
+#include "sparsight/core/error.h"
 #include "sparsight/core/toml.h"
 #include "sparsight/data/transforms/pipeline.h"
 #include "sparsight/models/make_model.h"
@@ -144,7 +145,24 @@ TEST(Recipes, AreNamedAsTheOriginOfTheirValues) {
 
 TEST(Recipes, AnUnknownOneIsRefused) {
   EXPECT_EQ(testing::message_of<UsageError>([] { resolved("diet"); }),
-            "my.toml:2: train.recipe must be one of none, deit, vit, vit_light, got \"diet\"; did you mean \"deit\"?");
+            "my.toml:2: train.recipe must be one of none, deit, vit, vit_light, mobile_vmoe, got \"diet\"; did you "
+            "mean \"deit\"?");
+}
+
+// Daxberger et al. 2023, section 4.
+TEST(Recipes, MobileVmoeFollowsTheWidth) {
+  const auto same_as = [](const std::string& recipe, const std::vector<std::string>& model) {
+    nlohmann::json ours = resolved("mobile_vmoe", model), theirs = resolved(recipe, model);
+    ours["train"].erase("recipe"), theirs["train"].erase("recipe");
+    return ours == theirs;
+  };
+  for (const char* size : {"12x384", "9x384", "6x384", "12x192", "9x192", "6x192", "tiny"})
+    EXPECT_TRUE(same_as("deit", {cat("model.size=", size)})) << size;
+  for (const char* size : {"12x96", "9x96", "6x96", "12x64", "9x64", "6x64"})
+    EXPECT_TRUE(same_as("vit", {cat("model.size=", size)})) << size;
+  EXPECT_TRUE(same_as("deit", {"model.width=192", "model.heads=3"}));
+  EXPECT_TRUE(same_as("vit", {"model.width=128"}));
+  EXPECT_TRUE(same_as("vit", {}));
 }
 
 // The configurations of this repository name no recipe, so they are what they were.
