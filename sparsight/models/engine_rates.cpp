@@ -10,9 +10,9 @@
 #include "sparsight/core/machine.h"
 #include "sparsight/cost/part_cost.h"
 #include "sparsight/data/one_compute_thread.h"
-#include "sparsight/nn/resnet_block.h"
 #include "sparsight/models/vit_block.h"
 #include "sparsight/nn/onednn_linear.h"
+#include "sparsight/nn/resnet_block.h"
 
 namespace sparsight {
 namespace {
