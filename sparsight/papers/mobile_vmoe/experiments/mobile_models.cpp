@@ -51,8 +51,8 @@ Json training_sections(const MobileModel& model, const MobileOptions& options, c
   sections["transforms"] = transform_section(run);
   sections["loader"] = {{"batch", options.batch}};
   sections["model"] = {
-      {"name", "vit"},          {"width", size.width},  {"depth", size.depth},   {"heads", heads_of(size.width)},
-      {"patch", options.patch}, {"stem", options.stem}, {"mlp_ratio", kMlpRatio}};
+      {"name", "vit"},          {"width", size.width},  {"depth", size.depth},  {"heads", heads_of(size.width)},
+      {"patch", options.patch}, {"stem", options.stem}, {"stem_norm", "batch"}, {"mlp_ratio", kMlpRatio}};
   if (model.is_routed())
     add_experts(sections, model);
   else if (model.k > 1)

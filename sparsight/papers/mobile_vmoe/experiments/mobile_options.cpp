@@ -26,7 +26,8 @@ void MobileOptions::declare(OptionSet& set) {
   repeats.declare(set);
   set.text("size", &size, "the transformer: blocks x width, as 6x64");
   set.integer("patch", &patch, {1, 32}, "patch size in pixels");
-  set.integers("stem", &stem, {1, 16384}, "channels of convolution blocks before the patch embedding; []: none");
+  set.integers("stem", &stem, {1, 16384},
+               "channels of residual convolution blocks before the patch embedding; []: none");
   set.integer("experts", &experts, {2, 1024}, "experts E of an MoE layer, where the figure does not vary them");
   set.integer("k", &k, {1, 1024}, "experts of an image, where the figure does not vary them");
   set.integer("layers", &layers, {1, 100}, "MoE layers L, the last blocks, where the figure does not vary them");
@@ -46,11 +47,15 @@ void MobileOptions::declare(OptionSet& set) {
 MobileOptions mobile_options(Scale scale) {
   MobileOptions options;
   options.repeats.trials = by_scale<int64_t>(scale, 1, 3, 3);
-  if (scale == Scale::paper) options.size = "12x192", options.epochs = 300, options.warmup_epochs = 5;
+  if (scale != Scale::small) options.stem = {};
+  if (scale == Scale::paper) {
+    options.size = "12x192", options.epochs = 300, options.warmup_epochs = 5;
+    options.patch = 4, options.batch = 128, options.precision = "auto";
+  }
   if (scale != Scale::smoke) return options;
-  options.size = "3x16", options.patch = 8, options.experts = 4, options.groups = 4, options.classes_per_group = 2;
+  options.size = "3x16", options.experts = 4, options.groups = 4, options.classes_per_group = 2;
   options.train_images = 64, options.test_images = 32, options.epochs = 1, options.batch = 32;
-  options.warmup_epochs = 0, options.precision = "fp32";
+  options.warmup_epochs = 0;
   return options;
 }
 
@@ -146,7 +151,8 @@ std::vector<std::string> mobile_notes(const MobileOptions& options, const Figure
               ", k = ", options.k, ", L = ", options.layers, ", lambda = ", shown_number(options.lambda),
               "; images of ", kImageSide, " pixels, patches of ", options.patch,
               options.stem.empty() ? std::string()
-                                   : cat(" behind a convolution stem of ", shown(Json(options.stem)), " channels"),
+                                   : cat(" behind residual convolution blocks of ", shown(Json(options.stem)),
+                                         " channels with batch norm"),
               ".")};
 }
 

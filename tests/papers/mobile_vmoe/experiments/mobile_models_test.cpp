@@ -28,7 +28,12 @@ MobileModel model(const std::string& routing, int64_t k = 1) {
   return model;
 }
 
-MobileCost cost(const MobileModel& model) { return cost_of(model, mobile_options(Scale::small), synthetic()); }
+// The paper's transformer, without convolutions before it; patches of 4 pixels.
+MobileCost cost(const MobileModel& model) {
+  MobileOptions options = mobile_options(Scale::small);
+  options.stem = {}, options.patch = 4;
+  return cost_of(model, options, synthetic());
+}
 
 Json sections(const MobileModel& model) {
   return training_sections(model, mobile_options(Scale::small), synthetic(), 3);
@@ -78,6 +83,17 @@ TEST(MobileModels, M40_TheDenseCounterpartCostsAsMuchAsTheExperts) {
   EXPECT_LT(std::abs(moe - wide) / wide, 0.005);
   const Json layer = sections(model(kDense, 3)).at("model").at("layer");
   EXPECT_EQ(layer, (Json::array({{{"blocks", {-2, -1}}, {"hidden", 768}}})));
+}
+
+// Scale small: stages of one residual block of 32, 64 and 128 channels, with 27*32 + 9*32*32 + 3*32 = 10,176, 9*32*64 +
+// 9*64*64 + 32*64 = 57,344 and 229,376 weights and three norms each, then a projection of 128 channels instead of 48
+// values to each of 17 tokens instead of 65.
+TEST(MobileModels, ScaleSmallHasConvolutionsBeforeTheTransformer) {
+  const MobileModel dense = model(kDense);
+  const MobileCost small = cost_of(dense, mobile_options(Scale::small), synthetic());
+  EXPECT_NEAR(small.parameters - cost(dense).parameters,
+              (10176 + 57344 + 229376 + 192 + 384 + 768 + (128 - 48) * 64 - 48 * 64) / 1e3, 1e-9);
+  EXPECT_EQ(sections(dense).at("model").at("stem_norm"), "batch");
 }
 
 TEST(MobileModels, RoutingsHaveTheLossesAndTheNoiseOfThePaper) {
