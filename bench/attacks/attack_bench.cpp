@@ -17,8 +17,8 @@
 #include "bench/measure/rounds.h"
 #include "bench/measure/table.h"
 #include "bench/measure/worker.h"
-#include "sparsight/core/freed_memory.h"
 #include "sparsight/io/safetensors.h"
+#include "sparsight/ops/caching_allocator.h"
 
 namespace sparsight::bench {
 namespace {
@@ -102,7 +102,7 @@ void serve_gradients(const AttackBenchSettings& settings, const Peaks& peaks) {
 void run_attack_bench(const AttackBenchSettings& settings) {
   // Before this process has threads.
   const double memory = settings.worker.empty() ? memory_per_image(settings.which, settings.threads) : 0;
-  keep_freed_memory();  // as `sparsight attack` does
+  use_caching_allocator();  // as `sparsight` does
   at::set_num_threads(static_cast<int>(settings.threads));
   const Peaks peaks = Peaks::of_active_isa();
   if (!settings.worker.empty()) return serve_gradients(settings, peaks);

@@ -3,7 +3,6 @@
 #include "cli/cmd_attack.h"
 #include "cli/output.h"
 #include "cli/work/interruptible.h"
-#include "sparsight/core/freed_memory.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/report/attack_curve_text.h"
 #include "sparsight/report/attack_text.h"
@@ -14,7 +13,6 @@ namespace sparsight::cli {
 
 void run_attack_verb(const AttackArguments& arguments) {
   begin_interruptible_work();
-  keep_freed_memory();
   const bool curve = listed_epsilons(arguments.request.epsilon).size() > 1;
   const Json result = curve ? run_attack_curve(arguments.request) : run_attack(arguments.request);
   if (arguments.json) {

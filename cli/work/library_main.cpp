@@ -7,6 +7,7 @@
 #include "sparsight/core/engines.h"
 #include "sparsight/core/log.h"
 #include "sparsight/models/kept_engine_rates.h"
+#include "sparsight/ops/caching_allocator.h"
 
 namespace sparsight {
 namespace {
@@ -23,6 +24,7 @@ int main(int argc, char** argv, const std::function<void()>& register_components
   static LoggedWarnings warnings;
   c10::WarningUtils::set_warning_handler(&warnings);
   choose_engines_by(environment_engines);
+  use_caching_allocator();
   return cli::run_program(argc, argv, register_components);
 }
 

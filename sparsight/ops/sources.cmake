@@ -48,6 +48,7 @@ light_sources(
   ops/ref/top_experts.cpp)
 torch_sources(
   ops/attention.cpp
+  ops/caching_allocator.cpp
   ops/data_parallel.cpp
   ops/expert_mlp.cpp
   ops/grouped_linear.cpp

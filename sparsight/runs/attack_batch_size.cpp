@@ -9,6 +9,7 @@
 #include "sparsight/attacks/objective.h"
 #include "sparsight/core/freed_memory.h"
 #include "sparsight/core/machine.h"
+#include "sparsight/ops/caching_allocator.h"
 #include "sparsight/ops/cpu/arena.h"
 
 namespace sparsight {
@@ -32,6 +33,7 @@ int64_t pass_bytes_per_image(AttackedModel& model, const AttackBatch& batch, boo
   one_pass(model, batch.select(at::arange(1, at::kLong)), gradients);  // with what is needed only once
   // Else earlier passes have left enough for this one.
   cpu::release_arena();
+  release_cached_blocks();
   release_freed_memory();
   const int64_t before = resident_memory_bytes();
   reset_peak_memory();

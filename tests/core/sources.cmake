@@ -3,7 +3,6 @@ light_tests(
   core/config_test.cpp
   core/config_text_test.cpp
   core/engines_test.cpp
-  core/freed_memory_test.cpp
   core/input_file_test.cpp
   core/interrupt_test.cpp
   core/json_text_test.cpp

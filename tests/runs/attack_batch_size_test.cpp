@@ -6,7 +6,7 @@
 
 #include <iostream>
 
-#include "sparsight/core/freed_memory.h"
+#include "sparsight/ops/caching_allocator.h"
 #include "sparsight/runs/attack_batch_size.h"
 
 namespace sparsight::attack_batch_size_test {
@@ -30,7 +30,7 @@ AttackBatch blank_images(int64_t count) {
 // As in an attack, whose check of the model has left the memory of 32 images, unused.
 void expect_known_size() {
   at::set_num_threads(1);
-  keep_freed_memory();
+  use_caching_allocator();
   AttackedFunction model = heavy_model();
   const AttackBatch batch = blank_images(32);
   for (int i = 0; i < 2; ++i) model.forward(batch.pixels, {batch.image, 0});
@@ -42,7 +42,7 @@ void expect_known_size() {
 }  // namespace
 
 TEST(AttackBatchSize, MeasuresAPassAlthoughFreedMemoryIsKept) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // what malloc keeps is for the whole process
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // the allocator is for the whole process
   EXPECT_EXIT(expect_known_size(), ::testing::ExitedWithCode(0), "measured");
 }
 
