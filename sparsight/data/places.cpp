@@ -117,7 +117,7 @@ const std::vector<DataPlace>& data_places() {
       {"celeba", "CelebA, 202,599 aligned faces with 40 attributes",
        cat(kFaces, "/ with the aligned images, list_attr_celeba.txt and list_eval_partition.txt"),
        "copy its official files there", face_files},
-      {"plants", "photographs of plants, the backgrounds of CIFAR-10 with noise", "JPEG and PNG files, at any depth",
+      {"plants", "photographs of plants, the backgrounds of CIFAR-10 with noise", "image files, at any depth",
        "copy your photographs there", plant_files},
       {"pacs",
        "PACS, 9,991 pictures of 7 classes in four domains",

@@ -176,18 +176,20 @@ TEST(DataVerb, SaysWhichFilesAreNoImages) {
   const TemporaryFolder folder;
   for (const char* name : {"a", "b"})
     for (int i = 0; i < 10; ++i) folder.write(cat("set/", name, "/", i, ".png"), grey_png(i));
-  folder.write("set/a/x.webp", "RIFF");
-  folder.write("set/b/y.bmp", "BM");
+  folder.write("set/a/x.avif", "RIFF");
+  folder.write("set/b/y.pgm", "BM");
   for (const char* verb : {"inspect", "verify"}) {
     const ProgramResult result = data({verb, folder.path("set")});
     EXPECT_EQ(result.exit_code, 0) << verb;
-    EXPECT_EQ(result.err, "warning: 2 files are not JPEG or PNG and were ignored: a/x.webp, b/y.bmp; convert them\n")
+    EXPECT_EQ(result.err,
+              "warning: 2 files are not JPEG, PNG, WebP, GIF, BMP or TIFF and were ignored: a/x.avif, b/y.pgm; convert "
+              "them\n")
         << verb;
   }
   folder.write("set/b/z.png", "");
   const ProgramResult result = data({"verify", folder.path("set")});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_TRUE(says(result.err, "warning: 2 files are not JPEG or PNG"));
+  EXPECT_TRUE(says(result.err, "warning: 2 files are not JPEG, PNG, WebP, GIF, BMP or TIFF"));
 }
 
 TEST(DataVerb, CannotWriteWhereItMayNot) {
@@ -254,7 +256,8 @@ TEST(DataVerbBadInput, Images) {
   corrupt = jpeg;
   corrupt.replace(2, 40, std::string(40, 'x'));
   expect_bad(folder.write("corrupt.jpg", corrupt), "JPEG");
-  expect_bad(folder.write("other.jpg", "GIF89a"), "is a GIF file; JPEG and PNG images are read");
+  expect_bad(folder.write("other.jpg", "....ftypavif"),
+             "is an AVIF or HEIF file; images are read as JPEG, PNG, WebP, GIF, BMP or TIFF");
   expect_bad(folder.write("bomb.png", png_file(30000, 30000, 8, 2, "")), "30000 x 30000 pixels; at most 67108864");
   expect_good(folder.write("wide.png", png_file(30000, 3, 8, 0, std::string(3 * 30001, '\0'))),
               "30000 x 3 pixels, grey");
@@ -286,7 +289,7 @@ TEST(DataVerbBadInput, VerifyListsEveryProblem) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 4) << result.out;
   for (const char* part :
-       {"/b has no images", "x.png is empty", "y.jpg is a GIF", "list.txt has sha256 ca978112ca1bbdca"})
+       {"/b has no images", "x.png is empty", "y.jpg is a damaged GIF", "list.txt has sha256 ca978112ca1bbdca"})
     EXPECT_TRUE(says(result.out, part));
   EXPECT_TRUE(says(result.err, "4 problems, 8 images are valid"));
 }

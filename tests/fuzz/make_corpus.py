@@ -83,7 +83,7 @@ def main():
         np.save(buffer, array)
         write("npy", name, buffer.getvalue())
     for path in GOLDEN.glob("images/*"):
-        if path.suffix in (".jpg", ".png") and path.name not in {f"exif{i}.jpg" for i in (2, 3, 4, 5, 7, 8)}:
+        if path.suffix in (".jpg", ".png", ".webp", ".gif", ".bmp", ".tif") and path.name not in {f"exif{i}.jpg" for i in (2, 3, 4, 5, 7, 8)}:
             (FOLDER / "image").mkdir(parents=True, exist_ok=True)
             shutil.copy(path, FOLDER / "image" / path.name)
     write("manifest", "names", b'path,label,domain,split,size\n"a, ""b"".png",cat,indoor,train,1.5\nc.png,dog,outdoor,test,-2e3\n')

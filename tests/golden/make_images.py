@@ -45,6 +45,20 @@ def save_png_by_hand(name, depth, colour, rows, expected):
     np.save(FOLDER / f"{name}.npy", np.ascontiguousarray(expected))
 
 
+def save_offset_gif(name):
+    """A picture that fills a part of its canvas; what is outside it is black."""
+    small = Image.fromarray(picture()[:3, :4]).quantize(8)
+    small.save(FOLDER / name)
+    file = bytearray((FOLDER / name).read_bytes())
+    file[6:10] = struct.pack("<HH", WIDTH, HEIGHT)
+    at = file.index(b",", 13 + 3 * (2 << (file[10] & 7)))  # the image descriptor
+    file[at + 1:at + 5] = struct.pack("<HH", 2, 1)
+    (FOLDER / name).write_bytes(bytes(file))
+    expected = np.zeros((3, HEIGHT, WIDTH), np.uint8)
+    expected[:, 1:4, 2:6] = np.asarray(small.convert("RGB")).transpose(2, 0, 1)
+    np.save(FOLDER / f"{name}.npy", expected)
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
     rgb = Image.fromarray(picture())
@@ -72,6 +86,27 @@ def main():
     save("palette.png", rgb.quantize(16))
     save("palette_transparent.png", rgb.quantize(16), transparency=3)
     save("one_bit.png", grey.point(lambda v: 255 * (v > 128)).convert("1"), "L")
+
+    save("rgb.webp", rgb, quality=80)
+    save("lossless.webp", rgb, lossless=True)
+    save("alpha.webp", rgba, lossless=True, exact=True)
+    exif[0x0112] = 6
+    save("exif6.webp", rgb, lossless=True, exif=exif.tobytes())
+    save("rgb.gif", rgb)
+    save("interlaced.gif", rgb, interlace=1)
+    save("animated.gif", rgb.quantize(8), save_all=True, append_images=[grey])
+    save_offset_gif("offset.gif")
+    save("rgb.bmp", rgb)
+    save("grey.bmp", grey)
+    save("palette.bmp", rgb.quantize(16))
+    save("one_bit.bmp", grey.point(lambda v: 255 * (v > 128)).convert("1"))
+    save("rgba.bmp", rgba)
+    save("rgb.tif", rgb)
+    save("grey.tif", grey, "L")
+    save("packed.tif", rgb, compression="tiff_adobe_deflate")
+    save("palette.tif", rgb.quantize(16))
+    save("one_bit.tif", grey.point(lambda v: 255 * (v > 128)).convert("1"), "L")
+    save("exif6.tif", rgb, tiffinfo={0x0112: 6})
 
     # 16 bits: the value v becomes round(v / 257), PNG specification, section 13.12 "Sample depth rescaling".
     deep = (picture().astype(np.uint32) * 257 + 100).clip(0, 65535).astype(np.uint16)

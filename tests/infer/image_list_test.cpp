@@ -25,16 +25,16 @@ TEST(ImageList, TakesFilesFoldersAndLinesOfInput) {
 
 TEST(ImageList, WarnsOfOtherFilesInFolders) {
   const testing::TemporaryFolder folder;
-  for (const char* name : {"a/1.png", "a/2.webp", "a/.hidden", "b/1.png", "b/deep/3.bmp"}) folder.write(name, "");
+  for (const char* name : {"a/1.png", "a/2.avif", "a/.hidden", "b/1.png", "b/deep/3.pgm"}) folder.write(name, "");
   std::istringstream input;
   std::ostringstream log;
   LogSettings settings;
   settings.stream = &log;
   set_log(settings);
-  image_list({folder.path("a"), folder.path("b"), "c.webp"}, input);
+  image_list({folder.path("a"), folder.path("b"), "c.avif"}, input);
   set_log(default_log_settings());
-  EXPECT_EQ(log.str(), "warning: 2 files are not JPEG or PNG and were ignored: " + folder.path("a/2.webp") + ", " +
-                           folder.path("b/deep/3.bmp") + "; convert them\n");
+  EXPECT_EQ(log.str(), "warning: 2 files are not JPEG, PNG, WebP, GIF, BMP or TIFF and were ignored: " +
+                           folder.path("a/2.avif") + ", " + folder.path("b/deep/3.pgm") + "; convert them\n");
 }
 
 TEST(ImageList, AnInputWithoutEndIsRefused) {

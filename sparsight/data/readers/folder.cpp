@@ -45,7 +45,7 @@ void scan_class(const std::string& path, const std::string& id, FolderImage imag
   scan_images(path, id, 0, std::move(image), inside);
   const IgnoredFiles& others = inside.ignored;
   if (inside.images.empty())
-    scan.problems.push_back(cat("the class folder ", printable(path), " has no images (.jpg, .jpeg, .png)",
+    scan.problems.push_back(cat("the class folder ", printable(path), " has no images (", image_kinds(), ")",
                                 others.count == 0
                                     ? "; fill or remove it"
                                     : cat(", but ", others.count, " other ", others.count == 1 ? "file" : "files", ": ",
@@ -78,9 +78,9 @@ std::string IgnoredFiles::names() const {
 void warn_of_ignored(const IgnoredFiles& files) {
   if (files.count == 0) return;
   const bool one = files.count == 1;
-  log_warning(files.count,
-              one ? " file is not JPEG or PNG and was ignored: " : " files are not JPEG or PNG and were ignored: ",
-              files.names(), one ? "; convert it" : "; convert them");
+  log_warning(files.count, one ? " file is not " : " files are not ", image_kinds(),
+              one ? " and was ignored: " : " and were ignored: ", files.names(),
+              one ? "; convert it" : "; convert them");
 }
 
 std::vector<std::string> list_folder(const std::string& path) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <vector>
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/readers/pixels.h"
@@ -9,12 +10,36 @@
 namespace sparsight {
 namespace {
 
-// The probable type of a file that is neither JPEG nor PNG.
+struct ImageFormat {
+  const char* kind;
+  std::vector<const char*> endings;  // lower case
+  bool (*is)(ByteView bytes);        // by the first bytes
+  Pixels (*decode)(ByteView bytes, const std::string& name, int64_t max_pixels);
+};
+
+const std::vector<ImageFormat>& image_formats() {
+  static const std::vector<ImageFormat> formats{
+      {"JPEG", {"jpg", "jpeg"}, [](ByteView bytes) { return starts_with(bytes, "\xFF\xD8\xFF"); }, decode_jpeg},
+      {"PNG", {"png"}, [](ByteView bytes) { return starts_with(bytes, "\x89PNG\r\n\x1A\n"); }, decode_png},
+      {"WebP",
+       {"webp"},
+       [](ByteView bytes) { return starts_with(bytes, "RIFF") && starts_with(bytes, "WEBP", 8); },
+       decode_webp},
+      {"GIF", {"gif"}, [](ByteView bytes) { return starts_with(bytes, "GIF8"); }, decode_gif},
+      {"BMP", {"bmp"}, [](ByteView bytes) { return starts_with(bytes, "BM"); }, decode_bmp},
+      {"TIFF",
+       {"tif", "tiff"},
+       [](ByteView bytes) {
+         return starts_with(bytes, {"II*\0", 4}) || starts_with(bytes, {"MM\0*", 4}) ||
+                starts_with(bytes, {"II+\0", 4}) || starts_with(bytes, {"MM\0+", 4});
+       },
+       decode_tiff},
+  };
+  return formats;
+}
+
+// The probable type of a file that is of none of these.
 const char* other_kind(ByteView bytes) {
-  if (starts_with(bytes, "GIF8")) return "a GIF file";
-  if (starts_with(bytes, "RIFF") && starts_with(bytes, "WEBP", 8)) return "a WebP file";
-  if (starts_with(bytes, "BM")) return "a BMP file";
-  if (starts_with(bytes, "II*") || starts_with(bytes, "MM")) return "a TIFF file";
   if (starts_with(bytes, "ftyp", 4)) return "an AVIF or HEIF file";
   if (starts_with(bytes, "<")) return "a text file (perhaps a web page)";
   return "of an unknown kind";
@@ -67,9 +92,10 @@ void check_image_size(int64_t height, int64_t width, int64_t max_pixels, const s
 at::Tensor decode_image(ByteView bytes, const std::string& name, const ImageDecoding& decoding) {
   SPARSIGHT_CHECK(decoding.channels == 0 || decoding.channels == 1 || decoding.channels == 3);
   if (bytes.empty()) fail(name, " is empty (0 bytes); get the file again or remove it");
-  const bool jpeg = starts_with(bytes, "\xFF\xD8\xFF"), png = starts_with(bytes, "\x89PNG\r\n\x1A\n");
-  if (!jpeg && !png) fail(name, " is ", other_kind(bytes), "; JPEG and PNG images are read, convert it");
-  Pixels pixels = jpeg ? decode_jpeg(bytes, name, decoding.max_pixels) : decode_png(bytes, name, decoding.max_pixels);
+  const auto format = std::ranges::find_if(image_formats(), [&](const ImageFormat& each) { return each.is(bytes); });
+  if (format == image_formats().end())
+    fail(name, " is ", other_kind(bytes), "; images are read as ", image_kinds(), ", convert it");
+  Pixels pixels = format->decode(bytes, name, decoding.max_pixels);
   if (decoding.channels == 1 && pixels.channels == 3) to_grey(pixels);
   return upright_planes(pixels, decoding.channels == 0 ? pixels.channels : decoding.channels);
 }
@@ -78,12 +104,24 @@ at::Tensor read_image(const std::string& path, const ImageDecoding& decoding) {
   return decode_image(read_bytes(path, kMaxImageFileBytes), printable(path), decoding);
 }
 
+const std::string& image_kinds() {
+  static const std::string kinds = [] {
+    const std::vector<ImageFormat>& formats = image_formats();
+    std::string text = formats.front().kind;
+    for (size_t i = 1; i < formats.size(); ++i) text += cat(i + 1 < formats.size() ? ", " : " or ", formats[i].kind);
+    return text;
+  }();
+  return kinds;
+}
+
 bool has_image_ending(const std::string& path) {
   const size_t dot = path.rfind('.');
   if (dot == std::string::npos) return false;
   std::string ending = path.substr(dot + 1);
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending == "jpg" || ending == "jpeg" || ending == "png";
+  return std::ranges::any_of(image_formats(), [&](const ImageFormat& format) {
+    return std::ranges::find(format.endings, ending) != format.endings.end();
+  });
 }
 
 }  // namespace sparsight

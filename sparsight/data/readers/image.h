@@ -1,9 +1,11 @@
-// Decodes JPEG and PNG files. The type is recognised by the first bytes, not by the file's extension.
+// Decodes JPEG, PNG, WebP, GIF, BMP and TIFF files. The type is recognised by the first bytes, not by the file's
+// extension.
 //
 // The EXIF orientation is applied. JPEG: baseline and progressive; grey, YCbCr, RGB, CMYK and YCCK (converted as Pillow
-// does). PNG: 1 to 16 bits (16 are rounded to 8), grey, RGB, palette, interlaced or not; alpha is dropped, not
-// composited; colour profiles and gamma are ignored. A file that is truncated or damaged so that pixels are missing is
-// an Error.
+// does). PNG: 1 to 16 bits (16 are rounded to 8), grey, RGB, palette, interlaced or not. WebP: one picture, lossy or
+// not. GIF: the first picture. BMP: uncompressed. TIFF: the first picture, as libtiff makes RGBA of it. Alpha is dropped,
+// not composited, but in TIFF files, whose colours libtiff multiplies with it; colour profiles and gamma are ignored. A
+// file that is truncated or damaged so that pixels are missing is an Error.
 #pragma once
 
 #include <string>
@@ -21,7 +23,10 @@ struct ImageDecoding {
 at::Tensor decode_image(ByteView bytes, const std::string& name, const ImageDecoding& decoding = {});
 at::Tensor read_image(const std::string& path, const ImageDecoding& decoding = {});
 
-// Whether the extension of `path` is .jpg, .jpeg or .png, in upper or lower case.
+// The kinds of images that are read, for messages: "JPEG, PNG, ... or TIFF".
+const std::string& image_kinds();
+
+// Whether the extension of `path` is one of such files (.jpg, .png, .tif, ...), in upper or lower case.
 bool has_image_ending(const std::string& path);
 
 }  // namespace sparsight

@@ -14,7 +14,12 @@ struct Pixels {
 // Raises Error for empty images and those of more than `max_pixels`.
 void check_image_size(int64_t height, int64_t width, int64_t max_pixels, const std::string& name);
 
-Pixels decode_jpeg(ByteView bytes, const std::string& name, int64_t max_pixels);  // 1 or 3 channels
-Pixels decode_png(ByteView bytes, const std::string& name, int64_t max_pixels);   // 1 or 3 channels
+// Each gives 1 or 3 channels.
+Pixels decode_jpeg(ByteView bytes, const std::string& name, int64_t max_pixels);
+Pixels decode_png(ByteView bytes, const std::string& name, int64_t max_pixels);
+Pixels decode_webp(ByteView bytes, const std::string& name, int64_t max_pixels);
+Pixels decode_gif(ByteView bytes, const std::string& name, int64_t max_pixels);
+Pixels decode_bmp(ByteView bytes, const std::string& name, int64_t max_pixels);
+Pixels decode_tiff(ByteView bytes, const std::string& name, int64_t max_pixels);
 
 }  // namespace sparsight

@@ -50,7 +50,7 @@ Backgrounds folder_backgrounds(const std::string& folder, int64_t limit) {
   const size_t count = std::min(files.size(), static_cast<size_t>(limit));
   if (count < 2)
     fail("data.backgrounds: ", printable(folder), " has ", files.size(),
-         " JPEG and PNG files; at least 2 are needed, one for training and one for testing");
+         " images; at least 2 are needed, one for training and one for testing");
   std::vector<at::Tensor> train, test;
   for (size_t i = 0; i < count; ++i) {
     const at::Tensor picture = shrunk(read_image(files[i * files.size() / count], {.channels = 3}));

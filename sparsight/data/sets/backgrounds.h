@@ -20,7 +20,7 @@ struct Backgrounds {
   BackgroundSampler train, test;
 };
 
-// The JPEG and PNG files in `folder` and its subfolders, in order of their paths, at most `limit` of them, evenly
+// The images in `folder` and its subfolders, in order of their paths, at most `limit` of them, evenly
 // spaced; the centre square of each, area-averaged. Every fifth is a test image. Raises Error for fewer than two.
 Backgrounds folder_backgrounds(const std::string& folder, int64_t limit);
 

@@ -37,7 +37,11 @@ INSTANTIATE_TEST_SUITE_P(Readers, GoldenImage,
                                            "exif1.jpg", "exif2.jpg", "exif3.jpg", "exif4.jpg", "exif5.jpg", "exif6.jpg",
                                            "exif7.jpg", "exif8.jpg", "grey.png", "rgb.png", "rgba.png",
                                            "grey_alpha.png", "palette.png", "palette_transparent.png", "one_bit.png",
-                                           "rgb16.png", "grey16.png", "exif8.png"));
+                                           "rgb16.png", "grey16.png", "exif8.png", "rgb.webp", "lossless.webp",
+                                           "alpha.webp", "exif6.webp", "rgb.gif", "interlaced.gif", "animated.gif",
+                                           "offset.gif", "rgb.bmp", "grey.bmp", "palette.bmp", "one_bit.bmp",
+                                           "rgba.bmp", "rgb.tif", "grey.tif", "packed.tif", "palette.tif",
+                                           "one_bit.tif", "exif6.tif"));
 
 TEST(Image, GivesTheChannelsAskedFor) {
   const at::Tensor grey = decode_image(bytes_of(golden_image("rgb.png")), "x", {1});
@@ -67,7 +71,7 @@ TEST(Image, RefusesABombBeforeItTakesMemory) {
 TEST(Image, RefusesWhatIsNoImage) {
   const auto message = [](const std::string& bytes) { return complaint([&] { decode_image(bytes_of(bytes), "x"); }); };
   EXPECT_TRUE(says(message(""), "x is empty"));
-  EXPECT_TRUE(says(message("GIF89a"), "a GIF file"));
+  EXPECT_TRUE(says(message("....ftypavif"), "an AVIF or HEIF file"));
   EXPECT_TRUE(says(message("<!DOCTYPE html>"), "web page"));
   EXPECT_TRUE(says(message("\xFF\xD8\xFF"), "damaged JPEG"));
   EXPECT_TRUE(says(message("hello"), "unknown kind"));
@@ -75,7 +79,8 @@ TEST(Image, RefusesWhatIsNoImage) {
 
 // A truncated image is an error or, if only the trailer is missing, complete; it never has missing pixels.
 TEST(Image, RefusesEveryCutOffFile) {
-  for (const char* name : {"rgb.jpg", "progressive.jpg", "grey.jpg", "rgb.png", "palette.png"}) {
+  for (const char* name : {"rgb.jpg", "progressive.jpg", "grey.jpg", "rgb.png", "palette.png", "lossless.webp",
+                           "rgb.gif", "rgb.bmp", "packed.tif"}) {
     const std::string file = golden_image(name);
     const at::Tensor whole = decode_image(bytes_of(file), name);
     int refused = 0;
@@ -131,8 +136,9 @@ TEST(PngWrite, IsReadBackUnchanged) {
 }
 
 TEST(HasImageEnding, KnowsJpegAndPngInAnyCase) {
-  for (const char* name : {"a.jpg", "a.JPEG", "b.c.Png"}) EXPECT_TRUE(has_image_ending(name));
-  for (const char* name : {"a", "jpg", "a.gif", "a.jpg.txt", ""}) EXPECT_FALSE(has_image_ending(name));
+  for (const char* name : {"a.jpg", "a.JPEG", "b.c.Png", "a.gif", "a.tif", "a.TIFF", "a.webp", "a.bmp"})
+    EXPECT_TRUE(has_image_ending(name));
+  for (const char* name : {"a", "jpg", "a.avif", "a.jpg.txt", ""}) EXPECT_FALSE(has_image_ending(name));
 }
 
 }  // namespace sparsight::image_test

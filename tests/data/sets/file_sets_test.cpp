@@ -101,23 +101,24 @@ TEST(FolderSet, WarnsOfFilesThatAreNoImages) {
   EXPECT_EQ(warnings_of([&] {
               make_files("folder", {{"root", folder.path()}});
             }),
-            "warning: 1 file is not JPEG or PNG and was ignored: val/b/x.txt; convert it\n");
-  for (const char* other : {"train/a/a.webp", "train/a/deep/b.bmp", "train/b/\xFF.tif"}) folder.write(other, "x");
+            "warning: 1 file is not JPEG, PNG, WebP, GIF, BMP or TIFF and was ignored: val/b/x.txt; convert it\n");
+  for (const char* other : {"train/a/a.avif", "train/a/deep/b.pgm", "train/b/\xFF.jxl"}) folder.write(other, "x");
   EXPECT_EQ(warnings_of([&] {
               make_files("folder", {{"root", folder.path()}});
             }),
-            "warning: 4 files are not JPEG or PNG and were ignored: train/a/a.webp, train/a/deep/b.bmp, "
-            "train/b/\\xff.tif, ...; convert them\n");
+            "warning: 4 files are not JPEG, PNG, WebP, GIF, BMP or TIFF and were ignored: train/a/a.avif, "
+            "train/a/deep/b.pgm, "
+            "train/b/\\xff.jxl, ...; convert them\n");
   EXPECT_TRUE(
       says(warnings_of([&] {
              make_files("domain_folder", {{"root", folder.path()}, {"validation", 0}, {"test_domains", {"test"}}});
            }),
-           "4 files are not JPEG or PNG"));
-  folder.write("train/c/a.webp", "x");
+           "4 files are not JPEG, PNG, WebP, GIF, BMP or TIFF"));
+  folder.write("train/c/a.avif", "x");
   EXPECT_TRUE(says(complaint([&] {
                      make_files("folder", {{"root", folder.path()}});
                    }),
-                   "train/c has no images (.jpg, .jpeg, .png), but 1 other file: c/a.webp; convert"));
+                   "train/c has no images (JPEG, PNG, WebP, GIF, BMP or TIFF), but 1 other file: c/a.avif; convert"));
 }
 
 TEST(DomainFolderSet, WarnsOfClassesThatADomainLacks) {
