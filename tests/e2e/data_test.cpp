@@ -127,7 +127,7 @@ TEST(DataVerb, AnErrorLeavesNoFolder) {
   for (const char* image : {"set/a/1.png", "set/a/2.png", "set/a/3.png"}) folder.write(image, grey_png(1));
   folder.write("set/a/4.png", "GIF89a");
   expect_error(data({"make", folder.path("made"), "--from", folder.path("set"), "--set", "validation=0.25", "--quiet"}),
-               1, "4.png is a GIF file");
+               1, "4.png is a damaged GIF file");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
