@@ -12,6 +12,7 @@
 
 #include "sparsight/core/options.h"
 #include "sparsight/reproduce/data_choice.h"
+#include "sparsight/reproduce/image_error.h"
 
 namespace sparsight {
 
@@ -29,17 +30,28 @@ struct FigureRun {
   std::string fingerprint = {};    // RunData::fingerprint, if it is known already
 };
 
+// The images behind a measure that is a share of them in percent, such as an accuracy.
+struct MeasuredImages {
+  std::string count = {};  // the entry of a job's result or settings that counts them; "": the measure is no such share
+  // Each seed draws its own images, unless the job has a "shared_seed", which then draws those of all. Else they are
+  // the same for every seed.
+  bool own = false;
+};
+
 // A number that jobs measure, averaged over seeds.
 struct Measure {
   std::string key;    // in the result of a job, such as "accuracy"
   std::string title;  // "test accuracy (%)"
   int decimals = 1;
+  MeasuredImages images = {};
 };
 
 // What the job of one seed measured: one value per measure, null where it is undefined.
 struct Trial {
   int64_t seed = 0;  // 0 if nothing is repeated
   std::vector<std::optional<double>> values;
+  // One per measure: the images that it is a share of; those of the same place are the same ones in every row.
+  std::vector<ImageShare> shares = {};
 };
 
 // A row of the result: jobs that differ only in their seed.
@@ -121,7 +133,8 @@ struct Figure {
   // The settings of every job: the axes, then "seed" if a measurement is repeated, then everything else that it needs.
   // Figure, scale, settings and data of the run are added to the identity of each.
   std::function<std::vector<Json>(const FigureRun& run)> jobs;
-  // Runs one job and returns {"accuracy": 95.2, ...}, with null for undefined measures. A pure function of its settings
+  // Runs one job and returns {"accuracy": 95.2, ...}, with null for undefined measures. "outcomes" may have the single
+  // images of a share, {"accuracy": "1101..."}, 1 for those that count. A pure function of its settings
   // and of the run's data and scale. Raises Error on failure; a job that stops early because of interrupted() must
   // raise too.
   std::function<Json(const Json& settings, const FigureRun& run)> measure;

@@ -1,5 +1,6 @@
-// How a claim is judged: it demands that some numbers are positive, and each has an interval over seeds. The claim
-// holds if the intervals of all are; it does not if that of one is negative; otherwise it is undecided.
+// How a claim is judged: it demands that some numbers are positive, and each has an interval over seeds and test
+// images. The claim holds if the intervals of all are; it does not if that of one is negative; otherwise it is
+// undecided. Where 0 is enough, numbers that are 0 in every seed do not keep it open if others are positive.
 #pragma once
 
 #include <string>

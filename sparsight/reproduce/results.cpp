@@ -60,6 +60,18 @@ std::optional<double> value_of(const ResultTable& table, const Json& settings, c
   return std::nullopt;
 }
 
+// The images of a measure in one trial.
+ImageShare share_of(const Measure& measure, double percent, const Json& job, const Json& result) {
+  if (measure.images.count.empty()) return {};
+  const std::string& count = measure.images.count;
+  const auto images = number(result.contains(count) ? result : job, count);
+  ImageShare share{percent, images.value_or(0), measure.images.own && !job.contains("shared_seed"), {}};
+  const Json outcomes = member(result, "outcomes");
+  if (outcomes.is_object() && outcomes.contains(measure.key))
+    share.outcomes = outcomes_of(outcomes.at(measure.key).get<std::string>());
+  return share;
+}
+
 }  // namespace
 
 std::string scale_name(Scale scale) { return kScales.at(static_cast<size_t>(scale)); }
@@ -81,8 +93,11 @@ ResultTable make_table(const Figure& figure, const std::vector<Json>& jobs, cons
     if (seed && std::find(table.seeds.begin(), table.seeds.end(), *seed) == table.seeds.end())
       table.seeds.push_back(static_cast<int64_t>(*seed));
     if (!results[job].is_object()) continue;
-    Trial trial{static_cast<int64_t>(seed.value_or(0)), {}};
-    for (const Measure& measure : figure.measures) trial.values.push_back(number(results[job], measure.key));
+    Trial trial{.seed = static_cast<int64_t>(seed.value_or(0)), .values = {}};
+    for (const Measure& measure : figure.measures) {
+      trial.values.push_back(number(results[job], measure.key));
+      trial.shares.push_back(share_of(measure, trial.values.back().value_or(0), jobs[job], results[job]));
+    }
     row.trials.push_back(trial);
   }
   for (ResultRow& row : table.rows) {

@@ -1,6 +1,8 @@
 #include "sparsight/reproduce/seed_estimate.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "sparsight/reproduce/results.h"
 
@@ -12,13 +14,45 @@ std::optional<double> SeedMeans::operator()(const Json& settings, const std::str
   const auto row = std::find_if(table_.rows.begin(), table_.rows.end(),
                                 [&](const ResultRow& known) { return same_on(table_.axes, known.settings, settings); });
   if (column == table_.measures.end() || row == table_.rows.end()) return std::nullopt;
-  const auto m = static_cast<size_t>(column - table_.measures.begin());
+  const Cell cell{row - table_.rows.begin(), column - table_.measures.begin()};
   std::vector<double> values;
-  for (const Trial& trial : row->trials)
-    if (trial.values[m] && (!seeds_ || seeds_->contains(trial.seed))) values.push_back(*trial.values[m]);
+  for (const Trial* trial : trials_of(cell)) values.push_back(*trial->values[cell.second]);
   if (values.empty()) return std::nullopt;
-  asked_.insert({static_cast<size_t>(row - table_.rows.begin()), m});
-  return mean(values);
+  asked_.insert(cell);
+  return mean(values) + (moved_ && moved_->first == cell ? moved_->second : 0);
+}
+
+std::vector<const Trial*> SeedMeans::trials_of(const Cell& cell) const {
+  std::vector<const Trial*> trials;
+  for (const Trial& trial : table_.rows[cell.first].trials)
+    if (trial.values[cell.second] && (!seeds_ || seeds_->contains(trial.seed))) trials.push_back(&trial);
+  return trials;
+}
+
+ImageShare SeedMeans::share(const Cell& cell) const {
+  ImageShare all;
+  const std::vector<const Trial*> trials = trials_of(cell);
+  const auto n = static_cast<double>(trials.size());
+  bool paired = true;
+  for (const Trial* trial : trials) {
+    const ImageShare& share = trial->shares[cell.second];
+    all.percent += share.percent / n;
+    all.own = share.own;
+    all.images = trial == trials.front() ? share.images
+                 : share.own             ? all.images + share.images
+                                         : std::min(all.images, share.images);
+    if (trial == trials.front()) all.outcomes.resize(share.outcomes.size());
+    paired = paired && share.outcomes.size() == all.outcomes.size();
+    for (size_t i = 0; paired && i < share.outcomes.size(); ++i) all.outcomes[i] += share.outcomes[i] / n;
+  }
+  if (!paired) all.outcomes.clear();
+  return all;
+}
+
+SeedMeans SeedMeans::with_moved(const Cell& cell, double by) const {
+  SeedMeans moved = *this;
+  moved.moved_ = {cell, by};
+  return moved;
 }
 
 std::set<int64_t> SeedMeans::shared_seeds() const {
@@ -32,9 +66,48 @@ std::set<int64_t> SeedMeans::shared_seeds() const {
   return shared.value_or(std::set<int64_t>{});
 }
 
+namespace {
+
+// How much a statistic changes with the mean of one cell, measured between plus and minus its own error.
+double slope_of(const Statistic& statistic, const SeedMeans& means, const SeedMeans::Cell& cell, double step) {
+  const auto value = statistic(means), above = statistic(means.with_moved(cell, step)),
+             below = statistic(means.with_moved(cell, -step));
+  if (above && below) return (*above - *below) / (2 * step);
+  if (above) return (*above - *value) / step;
+  if (below) return (*value - *below) / step;
+  return std::numeric_limits<double>::infinity();
+}
+
+// Standard deviations of a statistic over samples of images: of those that all seeds share, and of those of each seed.
+struct ImageDeviations {
+  double shared = 0, own = 0;
+};
+
+ImageDeviations deviations_over_images(const Statistic& statistic, const SeedMeans& means) {
+  std::vector<WeightedShare> shared, own;
+  for (const SeedMeans::Cell& cell : means.requested()) {
+    const ImageShare share = means.share(cell);
+    if (share.images <= 0) continue;
+    const double slope = slope_of(statistic, means, cell, image_deviation({{1, share}}));
+    if (slope != 0) (share.own ? own : shared).push_back({slope, share});
+  }
+  return {image_deviation(shared), image_deviation(own)};
+}
+
+// Seeds with images of their own differ by these too: of them only what the seeds' scatter does not show is left.
+double beyond_scatter(const ImageDeviations& images, const std::vector<double>& parts) {
+  const double scatter = standard_error(parts);
+  return std::sqrt(images.shared * images.shared + std::max(0.0, images.own * images.own - scatter * scatter));
+}
+
+}  // namespace
+
 std::optional<Interval> Estimate::interval(double confidence) const {
-  if (parts.size() < 2) return std::nullopt;
-  return paired_difference(parts, std::vector<double>(parts.size()), confidence).interval;
+  if (parts.size() < 2 || !std::isfinite(deviation)) return std::nullopt;
+  const PairedDifference seeds = paired_difference(parts, std::vector<double>(parts.size()), confidence);
+  const double images = normal_quantile((1 + confidence) / 2) * deviation;
+  const double half = std::hypot(seeds.interval.high - seeds.mean, images);
+  return Interval{seeds.mean - half, seeds.mean + half};
 }
 
 Estimate estimate(const ResultTable& table, const Statistic& statistic) {
@@ -44,7 +117,8 @@ Estimate estimate(const ResultTable& table, const Statistic& statistic) {
   Estimate found;
   found.seeds = std::ssize(seeds);
   if (seeds.empty()) return found;
-  found.value = statistic(SeedMeans(table, seeds));
+  const SeedMeans shared(table, seeds);
+  found.value = statistic(shared);
   if (!found.value || found.seeds < 2) return found;
   const auto n = static_cast<double>(found.seeds);
   for (const int64_t seed : seeds) {
@@ -54,6 +128,7 @@ Estimate estimate(const ResultTable& table, const Statistic& statistic) {
     if (!without) return {found.seeds, found.value, {}};
     found.parts.push_back(n * *found.value - (n - 1) * *without);
   }
+  found.deviation = beyond_scatter(deviations_over_images(statistic, shared), found.parts);
   return found;
 }
 

@@ -1,4 +1,4 @@
-// Numbers computed from the means of a table, with their interval over seeds.
+// Numbers computed from the means of a table, with their interval over seeds and test images.
 #pragma once
 
 #include <functional>
@@ -16,6 +16,8 @@ namespace sparsight {
 // The means of a table over some of its seeds. Remembers which cells were requested.
 class SeedMeans {
  public:
+  using Cell = std::pair<size_t, size_t>;  // row and measure
+
   explicit SeedMeans(const ResultTable& table) : table_(table) {}
   SeedMeans(const ResultTable& table, std::set<int64_t> seeds) : table_(table), seeds_(std::move(seeds)) {}
 
@@ -24,11 +26,19 @@ class SeedMeans {
   std::optional<double> operator()(const Json& settings, const std::string& measure) const;
   // The seeds that have a value in every cell requested so far.
   std::set<int64_t> shared_seeds() const;
+  // The cells requested so far, and the images behind one of them, in all its seeds together.
+  const std::set<Cell>& requested() const { return asked_; }
+  ImageShare share(const Cell& cell) const;
+  // The same means, but that of one cell, which is larger by `by`.
+  SeedMeans with_moved(const Cell& cell, double by) const;
 
  private:
+  std::vector<const Trial*> trials_of(const Cell& cell) const;
+
   const ResultTable& table_;
   std::optional<std::set<int64_t>> seeds_;  // all if null
-  mutable std::set<std::pair<size_t, size_t>> asked_;
+  std::optional<std::pair<Cell, double>> moved_ = {};
+  mutable std::set<Cell> asked_ = {};
 };
 
 // A number computed from means; null where one is missing.
@@ -38,8 +48,15 @@ struct Estimate {
   int64_t seeds = 0;  // that all cells share which the statistic asks for; others are left out
   std::optional<double> value;
   std::vector<double> parts;  // one per seed, their mean is near `value`: the pseudo-values of the jackknife
+  // Standard deviation over samples of test images, by image_error.h; of images that each seed has of its own, only
+  // what is beyond the scatter of `parts`, which they make too.
+  double deviation = 0;
 
-  // Student's t interval of the mean of `parts`; null with fewer than two.
+  // Its half width is the square root of the sum of two squares: the half width of Student's t interval of the mean of
+  // `parts`, and that of a normal one with `deviation`. So it holds its confidence whether seeds or images, or both,
+  // make the difference: the tail of a squared normal variable is convex, and an interval that is exact for either
+  // alone is therefore no worse for a mixture. Null with fewer than two parts, and if the statistic is undefined near
+  // its value.
   std::optional<Interval> interval(double confidence = 0.95) const;
 };
 

@@ -8,6 +8,7 @@ light_sources(
   reproduce/figure_parts.cpp
   reproduce/figure_settings.cpp
   reproduce/heat_map_spec.cpp
+  reproduce/image_error.cpp
   reproduce/kept_results.cpp
   reproduce/line_chart_spec.cpp
   reproduce/line_fit.cpp

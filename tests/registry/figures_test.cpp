@@ -10,6 +10,7 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/papers/register_figures.h"
 #include "sparsight/reproduce/figure_settings.h"
+#include "sparsight/reproduce/result_charts.h"
 #include "sparsight/reproduce/result_text.h"
 #include "sparsight/reproduce/results.h"
 #include "sparsight/reproduce/run_figure.h"
@@ -30,6 +31,17 @@ Json on(const std::vector<std::string>& keys, const Json& settings) {
   Json some = Json::object();
   for (const std::string& key : keys) some[key] = settings.at(key);
   return some;
+}
+
+// The axes on which a chart draws the table's values, "x" and "y": those of some layer that has a title.
+std::set<std::string> axes_of(const Json& spec) {
+  std::set<std::string> found;
+  for (const Json& layer : spec.at("layer"))
+    for (const char* axis : {"x", "y"}) {
+      const Json encoding = layer.at("encoding").value(axis, Json::object());
+      if (!layer.contains("data") && !encoding.value("title", "").empty()) found.insert(axis);
+    }
+  return found;
 }
 
 class EveryFigure : public ::testing::TestWithParam<std::string> {
@@ -91,6 +103,14 @@ TEST_P(EveryFigure, RunsAtItsSmallestScaleWithoutData) {
   for (const ResultRow& row : outcome.table.rows)
     EXPECT_TRUE(std::any_of(row.mean.begin(), row.mean.end(), [](const auto& mean) { return mean.has_value(); }))
         << row.settings;
+  for (size_t m = 0; m < figure_.measures.size(); ++m) {
+    const bool of_images = !figure_.measures[m].images.count.empty();
+    EXPECT_TRUE(of_images || figure_.measures[m].key != "accuracy") << "an accuracy says over how many images it is";
+    for (const ResultRow& row : outcome.table.rows)
+      for (const Trial& trial : row.trials)
+        EXPECT_TRUE(!of_images || !trial.values[m] || trial.shares[m].images > 0)
+            << figure_.measures[m].key << ": no " << figure_.measures[m].images.count << " in settings or result";
+  }
   for (const Claim& claim : outcome.claims) {
     EXPECT_FALSE(claim.text.empty());
     EXPECT_FALSE(claim.measured.empty()) << claim.text;
@@ -99,6 +119,12 @@ TEST_P(EveryFigure, RunsAtItsSmallestScaleWithoutData) {
   for (const FigurePicture& picture : figure_.pictures)
     EXPECT_GT(read_file(folder.path("run/" + picture.file), size_t{1} << 24).size(), 100u);
   EXPECT_FALSE(result_markdown(outcome).empty());
+  const std::vector<Chart> charts = result_charts(outcome);
+  EXPECT_GE(charts.size(), figure_.charts.size());
+  for (const Chart& chart : charts) {
+    const std::set<std::string> drawn = axes_of(chart.spec);
+    EXPECT_TRUE(drawn.contains("x") && drawn.contains("y")) << chart.title << ": " << chart.spec.dump();
+  }
 }
 
 // What the claims say of jobs with these results.

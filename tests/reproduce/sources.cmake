@@ -4,6 +4,7 @@ light_tests(
   reproduce/figure_claims_test.cpp
   reproduce/figure_parts_test.cpp
   reproduce/figure_settings_test.cpp
+  reproduce/image_error_test.cpp
   reproduce/line_fit_test.cpp
   reproduce/log_slope_test.cpp
   reproduce/margins_test.cpp

@@ -70,7 +70,9 @@ Json measure_example1(const Json& job, const FigureRun& run) {
   sections["data"]["seed"] = job.at("seed");
   const Json test = train_in_job(sections, run.job_folder).test;
   const Json& data = sections.at("data");
-  return example1_measures(test.at("cells"), {data.at("ellipse_red"), data.at("square_blue")});
+  Json measured = example1_measures(test.at("cells"), {data.at("ellipse_red"), data.at("square_blue")});
+  measured["test_images"] = data.at("test");
+  return measured;
 }
 
 // The mean of `more` minus that of `less`, at each number of samples.
@@ -103,7 +105,7 @@ Figure example1_figure() {
   figure.needs = "nothing";
   figure.duration = "smoke 5 s, small 30 min, paper 12 h, on 2 cores";
   figure.axes = {"model", "samples"};
-  figure.measures = {{"accuracy", "accuracy, uniform test (%)"},
+  figure.measures = {{"accuracy", "accuracy, uniform test (%)", 1, {"test_images", true}},
                      {"in_distribution", "accuracy, colours as in training (%)"},
                      {"conflicting", "blue ellipses and red squares (%)"},
                      {"reliance", "red ellipses and blue squares minus these (points)"},

@@ -68,7 +68,7 @@ Figure mnist_figure(const std::string& set, MnistDefaults defaults) {
   Figure figure;
   figure.needs = "MNIST";
   figure.axes = {"environment"};
-  figure.measures = {{"accuracy", "accuracy on the environment left out (%)"},
+  figure.measures = {{"accuracy", "accuracy on the environment left out (%)", 1, {"test_images"}},
                      {"train_accuracy", "on the images trained on (%)"}};
   figure.data = {kMnist};
   figure.settings = settings_of(defaults);

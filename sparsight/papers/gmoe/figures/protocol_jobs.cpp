@@ -1,10 +1,13 @@
 #include "sparsight/papers/gmoe/figures/protocol_jobs.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
+#include "sparsight/data/domainbed/domainbed.h"
 #include "sparsight/dg/result_table.h"
 #include "sparsight/dg/sweep.h"
 #include "sparsight/eval/statistics.h"
@@ -19,6 +22,29 @@ double training_accuracy(const DgResult& result, int64_t left_out) {
   for (size_t e = 0; e < in.size(); ++e)
     if (static_cast<int64_t>(e) != left_out) trained.push_back(100 * in[e]);
   return mean(trained);
+}
+
+// The images that accuracies on the environments `left_out` are over: their "in" images, DomainBed's choice.
+int64_t test_images(const DgRun& run, const std::vector<int64_t>& left_out) {
+  static std::mutex mutex;
+  static std::map<std::string, std::vector<int64_t>> known;  // images of each environment
+  DomainBedOptions options;
+  OptionSet set;
+  options.declare(set);
+  Json data = dg_config(run).at("data");
+  data.erase("name");
+  assign(set, data, "data");
+  const std::lock_guard lock(mutex);
+  std::vector<int64_t>& sizes = known[cat(run.set, "|", run.root)];
+  if (sizes.empty()) {
+    const DataSetPtr all = domainbed_environments(options, 0);
+    sizes.resize(all->info().domains.size());
+    for (int64_t i = 0; i < all->size(); ++i) ++sizes.at(static_cast<size_t>(all->domain(i)));
+  }
+  int64_t images = 0;
+  for (const int64_t e : left_out)
+    images += std::ssize(holdout_split(sizes.at(static_cast<size_t>(e)), options.holdout, 0, e, options.limit).in);
+  return images;
 }
 
 }  // namespace
@@ -103,6 +129,7 @@ Json measure_environment(const std::vector<DgRun>& runs, const std::vector<std::
   const TrialAccuracies accuracies = accuracies_of(results, SelectionRule::training_domains, left_out);
   const DgCost cost = results.front().cost.value_or(DgCost());
   return {{"accuracy", averages_of(accuracies).at(job.at("seed"))},
+          {"test_images", test_images(runs.front(), left_out)},
           {"train_accuracy", mean(trained)},
           {"active_parameters", static_cast<double>(cost.active_parameters) / 1e3},
           {"multiply_adds", static_cast<double>(cost.multiply_adds) / 1e6}};

@@ -87,7 +87,7 @@ Figure router_ablation_figure() {
   figure.needs = "nothing";
   figure.duration = "smoke 10 s, small 10 min, paper 3 days, on 2 cores";
   figure.axes = {"variant", "environment"};
-  figure.measures = {{"accuracy", "accuracy on the domain left out (%)"},
+  figure.measures = {{"accuracy", "accuracy on the domain left out (%)", 1, {"test_images"}},
                      {"difference", "minus the baseline (points)"},
                      {"train_accuracy", "on the images trained on (%)"},
                      {"active_parameters", "active parameters (thousands)"},

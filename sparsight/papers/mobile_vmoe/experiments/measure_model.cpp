@@ -41,6 +41,7 @@ Usage usage_of(const Json& layers) {
 
 Json model_measures(const Json& test, const MobileModel& model, const MobileCost& cost) {
   Json measured = {{"accuracy", 100 * test.at("accuracy").get<double>()},
+                   {"images", test.at("images")},
                    {"mflop", cost.mflop},
                    {"parameters", cost.parameters},
                    {"touched", cost.active}};

@@ -11,9 +11,9 @@ Figure mobile_figure(const std::string& name, const std::string& title) {
   figure.title = title;
   figure.needs = "CIFAR-100";
   figure.data = {mobile_data()};
-  figure.measures = {{"accuracy", "top-1 accuracy (%)"},
+  figure.measures = {{"accuracy", "top-1 accuracy (%)", 1, {"images"}},
                      {"difference", "minus dense (points)", 2},
-                     {"router_accuracy", "router accuracy (%)"},
+                     {"router_accuracy", "router accuracy (%)", 1, {"images"}},
                      {"entropy", "usage entropy / ln E", 3},
                      {"busiest", "choices of the most used expert (%)"},
                      {"unused", "experts without any", 1},

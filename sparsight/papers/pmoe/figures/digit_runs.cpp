@@ -160,11 +160,11 @@ Json accuracy_of(const DigitTrial& trial) {
 }
 
 std::vector<Measure> accuracy_measures() {
-  return {{"accuracy", "test accuracy (%)", 1},
+  return {{"accuracy", "test accuracy (%)", 1, {"test", true}},
           {"epochs", "epochs to zero training error", 0},
           {"zero_error", "trials that reach zero training error (%)", 0},
           {"one_signed", "trials whose output weights all have one sign (%)", 0},
-          {"other_threshold", "test accuracy (%) at the other threshold (0.5 or 0)", 1},
+          {"other_threshold", "test accuracy (%) at the other threshold (0.5 or 0)", 1, {"test", true}},
           {"test_loss", "test loss", 3}};
 }
 

@@ -72,7 +72,7 @@ Figure fig8() {
   figure.needs = kDigitNeeds;
   figure.duration = "smoke 2 s, small 20 s, paper 1 min, on 2 cores";
   figure.axes = {"patches", "samples"};
-  figure.measures = {{"found", "cell among the patches taken (%)", 1}};
+  figure.measures = {{"found", "cell among the patches taken (%)", 1, {"test", true}}};
   figure.data = digit_data();
   figure.settings = settings_of(fig8_options);
   figure.jobs = fig8_jobs;

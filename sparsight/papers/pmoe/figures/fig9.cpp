@@ -81,7 +81,7 @@ Figure fig9() {
   figure.axes = {"samples"};
   figure.measures = {{kFig9Keys[0], "digit 1 found (%)", 1},
                      {kFig9Keys[1], "digit 0 found (%)", 1},
-                     {"accuracy", "test accuracy (%)", 1}};
+                     {"accuracy", "test accuracy (%)", 1, {"test", true}}};
   figure.data = digit_data();
   figure.settings = settings_of(fig9_options);
   figure.jobs = fig9_jobs;

@@ -25,6 +25,8 @@ LinearOptions linear_options(Scale scale) {
   return {{{by_scale<int64_t>(scale, 1, 2, 5)}, by_scale<int64_t>(scale, 1200, 2000, 4000)}};
 }
 
+constexpr int64_t kLinearTest = 1000;  // test samples
+
 Json linear_measure(const Json& settings, const FigureRun&) {
   const auto seed = settings.at("seed").get<uint64_t>();
   PatternSweep sweep;
@@ -33,17 +35,18 @@ Json linear_measure(const Json& settings, const FigureRun&) {
   const auto samples = settings.at("samples").get<int64_t>();
   if (settings.at("model") == "linear") {
     const LinearClassifier linear = train_linear(model.sample("train", samples), 30);
-    const PatternSamples test = model.sample("test", 1000);
+    const PatternSamples test = model.sample("test", kLinearTest);
     const at::Tensor right = (linear_outputs(linear, test) > 0) == (test.labels == 1);
     return Json{{"training_error", 100 * linear.training_error},
+                {"test", kLinearTest},
                 {"accuracy", 100 * right.to(at::kDouble).mean().item<double>()}};
   }
-  const PatchSet train = sample_set(model, "train", samples), test = sample_set(model, "test", 1000);
+  const PatchSet train = sample_set(model, "train", samples), test = sample_set(model, "test", kLinearTest);
   PatternRun run = separate_run(2);
   run.training = training_of(settings);
   const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, test, {seed, seed});
   const double training = patch_accuracy(patch_outputs(*result.model, train), train.labels);
-  return Json{{"training_error", 100 * (1 - training)}, {"accuracy", 100 * result.accuracy}};
+  return Json{{"training_error", 100 * (1 - training)}, {"test", kLinearTest}, {"accuracy", 100 * result.accuracy}};
 }
 
 }  // namespace
@@ -55,7 +58,7 @@ Figure linear_classifier_figure() {
   figure.needs = "nothing";
   figure.duration = "smoke 5 s, small 40 s, paper 3 min, on 2 cores";
   figure.axes = {"data", "model"};
-  figure.measures = {{"training_error", "training error (%)", 2}, {"accuracy", "test accuracy (%)", 1}};
+  figure.measures = {{"training_error", "training error (%)", 2}, {"accuracy", "test accuracy (%)", 1, {"test", true}}};
   figure.settings = settings_of(linear_options);
   figure.jobs = [](const FigureRun& run) {
     const LinearOptions options = chosen(linear_options, run);

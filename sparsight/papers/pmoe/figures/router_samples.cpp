@@ -84,7 +84,7 @@ Figure router_samples_figure() {
   figure.duration = "smoke 2 s, small 20 s, paper 1 min, on 2 cores";
   figure.axes = {"router_samples"};
   figure.measures = accuracy_measures();
-  figure.measures.insert(figure.measures.begin() + 1, {"found", "cell among the patches taken (%)", 1});
+  figure.measures.insert(figure.measures.begin() + 1, {"found", "cell among the patches taken (%)", 1, {"test", true}});
   figure.data = digit_data();
   figure.settings = settings_of(router_samples_options);
   figure.jobs = router_samples_jobs;

@@ -125,7 +125,7 @@ Figure wrn_figure(const WrnFigureParts& parts) {
   figure.needs = wrn_needs(parts.series[0].data);
   figure.duration = parts.duration;
   figure.axes = {"model", "samples"};
-  figure.measures = {{"accuracy", "test accuracy (%)"}};
+  figure.measures = {{"accuracy", "test accuracy (%)", 1, {"test_images"}}};
   if (parts.worst_cell) figure.measures.push_back({"worst_cell", "test accuracy of the worst cell (%)"});
   figure.data = choices_of(parts.series);
   const auto options = [samples = parts.samples](Scale scale) { return wrn_options(scale, samples); };
@@ -135,7 +135,8 @@ Figure wrn_figure(const WrnFigureParts& parts) {
   };
   figure.measure = [parts](const Json& settings, const FigureRun& run) {
     const WrnResult result = run_wrn_job(settings, series_of(parts.series, settings.at("model")), run);
-    Json measured = {{"accuracy", result.accuracy}, {"log", epoch_log(result.training)}};
+    Json measured = {
+        {"accuracy", result.accuracy}, {"test_images", result.test_images}, {"log", epoch_log(result.training)}};
     if (parts.worst_cell) measured["worst_cell"] = result.worst_cell;
     return measured;
   };

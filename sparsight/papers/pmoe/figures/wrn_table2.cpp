@@ -44,8 +44,13 @@ Json measure(const Json& settings, const FigureRun& run) {
       all.begin(), all.end(), [&](const WrnSeries& s) { return s.name == settings.at("model").get<std::string>(); });
   SPARSIGHT_CHECK(series != all.end());
   const WrnResult result = run_wrn_job(settings, *series, run, series->name == kGathered);
-  Json measured = {{"seconds", nullptr},     {"iterations", nullptr},       {"counted_pflop", nullptr},
-                   {"timed_pflop", nullptr}, {"accuracy", result.accuracy}, {"log", epoch_log(result.training)}};
+  Json measured = {{"seconds", nullptr},
+                   {"iterations", nullptr},
+                   {"counted_pflop", nullptr},
+                   {"timed_pflop", nullptr},
+                   {"accuracy", result.accuracy},
+                   {"test_images", result.test_images},
+                   {"log", epoch_log(result.training)}};
   const auto end = std::find_if(result.training.epochs.begin(), result.training.epochs.end(),
                                 [](const TrainedEpoch& epoch) { return epoch.accuracy >= kConverged; });
   if (end == result.training.epochs.end()) return measured;  // no convergence
@@ -95,7 +100,7 @@ Figure table2() {
                      {"iterations", "steps to convergence", 0},
                      {"counted_pflop", "counted operations (1e15)", 5},
                      {"timed_pflop", "seconds times peak rate (1e15 operations)", 5},
-                     {"accuracy", "test accuracy (%)"}};
+                     {"accuracy", "test accuracy (%)", 1, {"test_images"}}};
   figure.data = wrn_choices(WrnData::smiling_glasses);
   figure.alone = true;
   figure.settings = settings_of(table2_options);

@@ -14,6 +14,7 @@ WrnResult train_wrn(const Json& sections, const std::string& job_folder) {
   WrnResult result;
   result.training = train_in_job(all, job_folder);
   const Json& test = result.training.test;
+  result.test_images = test.at("images");
   result.accuracy = 100 * test.at("accuracy").get<double>();
   if (test.contains("worst_cell")) result.worst_cell = 100 * test.at("worst_cell").get<double>();
   return result;

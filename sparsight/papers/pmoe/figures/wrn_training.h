@@ -12,7 +12,8 @@ namespace sparsight::pmoe {
 
 struct WrnResult {
   double accuracy = 0;  // of the final weights on the test split, in %
-  Json worst_cell;      // minimum accuracy over (class, domain) cells, in %; null if there are too many
+  int64_t test_images = 0;
+  Json worst_cell;  // minimum accuracy over (class, domain) cells, in %; null if there are too many
   JobTraining training;
 };
 

@@ -206,6 +206,11 @@ Json layer_summary(const Json& measured) {
   return summary;
 }
 
+void add_measure(Json& job, const std::string& key, const Json& cell, const std::string& measure) {
+  job[key] = cell.at(measure);
+  if (cell.contains("outcomes")) job["outcomes"][key] = cell.at("outcomes").at(measure);
+}
+
 std::vector<double> attacked_epsilons(const CellOptions& options) {
   std::vector<double> found;
   for (const double epsilon : options.epsilons)

@@ -73,6 +73,9 @@ class AttackCells {
 // {"change_first", "change_mean", "change_last", ...}: of the layers, and their mean; null for a dense model.
 Json layer_summary(const Json& measured);
 
+// Copies a measure of one cell, and its outcomes if it has any, into the result of a job under another name.
+void add_measure(Json& job, const std::string& key, const Json& cell, const std::string& measure);
+
 // Epsilons above 0.
 std::vector<double> attacked_epsilons(const CellOptions& options);
 

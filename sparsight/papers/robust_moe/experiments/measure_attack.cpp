@@ -24,6 +24,7 @@ struct LayerRedundancy {
 // Sums over batches.
 struct Sums {
   int64_t images = 0, clean_correct = 0, robust = 0, changed = 0, fooled = 0;
+  std::string clean_errors, robust_errors;  // bits_of() all images
   double clean_loss = 0, attacked_loss = 0, largest = 0;
   AttackCost cost;
   AttackedRouting routing;
@@ -57,6 +58,8 @@ void add_batch(Sums& sums, const std::shared_ptr<ImageModel>& model, const Attac
   sums.images += batch.pixels.size(0);
   sums.clean_correct += count_true(right);
   sums.robust += count_true(robust);
+  sums.clean_errors += bits_of(~right);
+  sums.robust_errors += bits_of(~robust);
   sums.fooled += count_true(right & ~robust);
   sums.changed += count_true(clean.logits.argmax(1).ne(attacked.logits.argmax(1)));
   sums.clean_loss += attack_loss::cross_entropy(clean.logits, batch.labels).sum().item<double>();
@@ -93,6 +96,8 @@ Json measure_attack(const std::shared_ptr<ImageModel>& model, const AttackBatch&
   const auto n = static_cast<double>(sums.images);
   const Interval interval = wilson_interval(sums.images - sums.robust, sums.images);
   return {{"images", sums.images},
+          {"clean_correct", sums.clean_correct},
+          {"outcomes", {{"clean_error", sums.clean_errors}, {"robust_error", sums.robust_errors}}},
           {"clean_error", percent(sums.images - sums.clean_correct, sums.images)},
           {"robust_error", percent(sums.images - sums.robust, sums.images)},
           {"robust_low", 100 * interval.low},

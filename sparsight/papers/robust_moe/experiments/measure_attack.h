@@ -21,6 +21,7 @@ struct MeasuredAttack {
 //   images, clean_error, robust_error with its 95 % Wilson interval (robust_low, robust_high), success (of the images
 //   that were classified correctly), changed (other prediction), clean_loss, attacked_loss (cross entropy), queries and
 //   gradients per image, largest (perturbation, in 255ths of the pixel range)
+// clean_correct (images that were), outcomes (clean_error and robust_error of each image, "0110...")
 // and "layers", a list with
 //   what AttackedRouting::layers() says (change, chance, entropy, ...), redundancy and redundancy_random (distance of
 //   the outputs where experts changed; analysis/output_redundancy.h)

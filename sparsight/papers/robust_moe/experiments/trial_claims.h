@@ -1,5 +1,6 @@
-// Claims about errors that must hold in every single trial, up to the error's own uncertainty: the standard error of a
-// share p of n images, sqrt(p (1 - p) / n).
+// Claims about single trials, up to the error over test images (reproduce/image_error.h). Each makes many comparisons:
+// it holds if all are within some standard errors, does not if one is on the wrong side with 1 - 5 % / (their number),
+// and is undecided in between.
 #pragma once
 
 #include <string>
@@ -8,23 +9,17 @@
 
 namespace sparsight::robust_moe {
 
-// A measure in percent of the images that the measure `images` counts.
-struct ErrorMeasure {
-  std::string key = "robust_error";
-  std::string images = "images";
-};
-
-// From each value of the axis `x` to the next it falls by at most `deviations` standard errors, in rows that differ in
-// nothing else.
-Claim never_falls(const ResultTable& table, const std::string& text, const std::string& x, const ErrorMeasure& error,
+// From each value of the axis `x` to the next the measure falls by at most `deviations` standard errors, in rows that
+// differ in nothing else.
+Claim never_falls(const ResultTable& table, const std::string& text, const std::string& x, const std::string& measure,
                   double deviations);
 
-// In every row it is at least `other` minus `deviations` standard errors of `other`.
-Claim never_below(const ResultTable& table, const std::string& text, const ErrorMeasure& error,
+// In every row the measure is at least `other` minus `deviations` standard errors.
+Claim never_below(const ResultTable& table, const std::string& text, const std::string& measure,
                   const std::string& other, double deviations);
 
 // In every row it differs from `other` by at most `deviations` standard errors.
-Claim never_apart(const ResultTable& table, const std::string& text, const ErrorMeasure& error,
+Claim never_apart(const ResultTable& table, const std::string& text, const std::string& measure,
                   const std::string& other, double deviations);
 
 // A measure strictly grows along the axis, in rows that differ in nothing else.

@@ -95,11 +95,11 @@ Figure batch_damage_figure(VisionData data) {
   Figure figure =
       cell_figure("robust_moe/damage", "what an attack on one image does to the other images of its batch", data);
   figure.axes = {"capacity", "attack", "epsilon"};
-  figure.measures = {{"changed", "other images with another class (%)", 2},
-                     {"lost", "other images that lose assignments (%)", 2},
+  figure.measures = {{"changed", "other images with another class (%)", 2, {"others"}},
+                     {"lost", "other images that lose assignments (%)", 2, {"others"}},
                      {"lost_assignments", "their assignments lost (%)", 2},
-                     {"error_before", "error of the others without attack (%)"},
-                     {"error_after", "under attack (%)"},
+                     {"error_before", "error of the others without attack (%)", 1, {"others"}},
+                     {"error_after", "under attack (%)", 1, {"others"}},
                      {"dropped_before", "dropped assignments without attack (%)", 2},
                      {"dropped_after", "under attack (%)", 2},
                      {"others", "other images", 0}};

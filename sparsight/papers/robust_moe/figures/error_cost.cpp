@@ -64,8 +64,8 @@ Claim costs_the_same(const ResultTable& table) {
 Figure error_cost_figure(VisionData data) {
   Figure figure = cell_figure("robust_moe/cost", "error at one epsilon against operations", data);
   figure.axes = {"training", "model", "MFLOP"};
-  figure.measures = {{"robust_error", "error under attack (%)"},
-                     {"clean_error", "error without attack (%)"},
+  figure.measures = {{"robust_error", "error under attack (%)", 1, {"images"}},
+                     {"clean_error", "error without attack (%)", 1, {"images"}},
                      {"cost_ratio", "operations / those of the ViT", 2},
                      {"parameters", "parameters (millions)", 3}};
   for (const Measure& measure : drop_measures()) figure.measures.push_back(measure);
@@ -75,7 +75,7 @@ Figure error_cost_figure(VisionData data) {
   figure.jobs = [data](const FigureRun& run) { return error_cost_jobs(run, data); };
   figure.measure = [data](const Json& job, const FigureRun& run) { return measure_error_cost(job, run, data); };
   figure.claims = [](const ResultTable& table, const FigureRun&) { return std::vector<Claim>{costs_the_same(table)}; };
-  figure.charts = {{.x = "MFLOP", .y = "robust_error", .series = "training"}};
+  figure.charts = {{.x = "MFLOP", .y = "robust_error", .series = "training", .label = "model"}};
   figure.notes.push_back(
       "Differs from the paper: it calls a V-MoE and the ViT that it is built on equally expensive; by its own numbers "
       "they cost 12.4 and 8.9 GFLOP.");

@@ -72,7 +72,7 @@ Claim more_experts_help(const ResultTable& table) {
 Figure expert_number_figure(VisionData data) {
   Figure figure = cell_figure("robust_moe/f3_experts", "error of V-MoEs with different numbers of experts", data);
   figure.axes = {"experts", "epsilon"};
-  figure.measures = {{"robust_error", "error under attack (%)"},
+  figure.measures = {{"robust_error", "error under attack (%)", 1, {"images"}},
                      {"change", "change of the routing, mean of the layers", 3},
                      {"of_chance", "as a share of chance", 3},
                      {"gflop", "GFLOP of an image", 5},

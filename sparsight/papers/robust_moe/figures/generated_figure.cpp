@@ -107,7 +107,7 @@ Json attack_model(int64_t experts, bool adversarial, uint64_t seed, const Genera
   for (const double epsilon : options.epsilons) {
     Json measured = attack_at(model, epsilon, seed, options, false);
     if (experts > 2 && epsilon > 0)
-      measured["importance_error"] = attack_at(model, epsilon, seed, options, true).at("robust_error");
+      add_measure(measured, "importance_error", attack_at(model, epsilon, seed, options, true), "robust_error");
     all[cat(epsilon)] = measured;
   }
   return all;
@@ -163,7 +163,7 @@ std::vector<Claim> generated_claims(const ResultTable& table, const FigureRun&) 
   std::vector<std::pair<std::string, std::string>> trainings;
   for (const int64_t experts : {1, 2, 4, 8})
     trainings.emplace_back(generated_name(experts, false), generated_name(experts, true));
-  return {never_falls(table, "the error does not fall as epsilon grows", "epsilon", {}, 2),
+  return {never_falls(table, "the error does not fall as epsilon grows", "epsilon", "robust_error", 2),
           every_trial_at_least(table, "at 32/255 the error is at least 99 %", "robust_error", 99, {{"epsilon", 32.0}}),
           higher_at_every_epsilon(table, "eight experts have a smaller error than one, up to 8/255", "robust_error",
                                   {{"E=1", "E=8"}}, 8, {}),
@@ -175,8 +175,8 @@ std::vector<Claim> generated_claims(const ResultTable& table, const FigureRun&) 
                                   "of eight experts, adversarial training lowers the change of the routing in layer 0",
                                   "change_0", {{"E=8", "E=8, adversarial"}}, 32, rates),
           higher_at_every_epsilon(table, "and in layer 1", "change_1", {{"E=8", "E=8, adversarial"}}, 32, rates),
-          never_apart(table, "attacking the importance loss too changes the error by at most 2 standard errors", {},
-                      "importance_error", 2)};
+          never_apart(table, "attacking the importance loss too changes the error by at most 2 standard errors",
+                      "robust_error", "importance_error", 2)};
 }
 
 }  // namespace
@@ -188,14 +188,14 @@ Figure generated_task_figure() {
   figure.needs = "nothing";
   figure.duration = "smoke 3 s, small 5 min, paper 15 min, on 2 cores";
   figure.axes = {"model", "epsilon"};
-  figure.measures = {{"robust_error", "error under attack (%)"},
+  figure.measures = {{"robust_error", "error under attack (%)", 1, {"images", true}},
                      {"elsewhere", "in another implementation (%)"},
-                     {"importance_error", "attacking the importance loss too (%)"},
+                     {"importance_error", "attacking the importance loss too (%)", 1, {"images", true}},
                      {"change_0", "change of the routing, layer 0", 3},
                      {"change_1", "layer 1", 3},
                      {"redundancy_1", "distance of outputs where experts changed, layer 1", 3},
                      {"random_1", "with random experts", 3},
-                     {"success", "success of the attack (%)"},
+                     {"success", "success of the attack (%)", 1, {"clean_correct", true}},
                      {"images", "images", 0}};
   figure.settings = settings_of(generated_options);
   figure.jobs = generated_jobs;

@@ -29,7 +29,7 @@ Json measure_transfers(const Json& job, const FigureRun& run, VisionData data) {
   const VisionModel source = model("source"), target = model("target");
   Json measured = cells.transfer(source, target, seed, attack);
   if (job.at("source") == job.at("target")) return measured;
-  measured["own_error"] = cells.measure(target, seed, attack).at("robust_error");
+  add_measure(measured, "own_error", cells.measure(target, seed, attack), "robust_error");
   measured["raised"] = measured.at("robust_error").get<double>() - measured.at("clean_error").get<double>();
   return measured;
 }
@@ -75,21 +75,19 @@ Claim dense_models_share_more(const ResultTable& table) {
 Figure transfer_figure(VisionData data) {
   Figure figure = cell_figure("robust_moe/transfer", "adversarial images of each model on the others", data);
   figure.axes = {"source", "target", "epsilon"};
-  figure.measures = {{"robust_error", "error of the target (%)"},
+  figure.measures = {{"robust_error", "error of the target (%)", 1, {"images"}},
                      {"robust_low", "its Wilson interval from"},
                      {"robust_high", "to"},
-                     {"clean_error", "error without attack (%)"},
-                     {"raised", "more (points)"},
-                     {"own_error", "error under an attack on itself (%)"},
-                     {"success", "success (%)"},
+                     {"clean_error", "error without attack (%)", 1, {"images"}},
+                     {"raised", "more (points)", 1, {"images"}},
+                     {"own_error", "error under an attack on itself (%)", 1, {"images"}},
+                     {"success", "success (%)", 1, {"clean_correct"}},
                      {"images", "images", 0}};
   figure.jobs = transfer_jobs;
   figure.measure = [data](const Json& job, const FigureRun& run) { return measure_transfers(job, run, data); };
   figure.claims = [](const ResultTable& table, const FigureRun&) {
-    ErrorMeasure own;
-    own.key = "own_error";
     return std::vector<Claim>{
-        never_below(table, "an attack on the model itself finds at least the errors of transferred images", own,
+        never_below(table, "an attack on the model itself finds at least the errors of transferred images", "own_error",
                     "robust_error", 2),
         transfers_raise_errors(table), dense_models_share_more(table)};
   };

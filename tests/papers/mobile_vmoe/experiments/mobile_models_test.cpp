@@ -118,6 +118,7 @@ TEST(MeasureModel, M42_AMeasurementHasEveryFieldOfTheRecord) {
     return Json{{"load", load}, {"experts_per_image", mean}, {"experts_per_image_max", most}};
   };
   const Json test = {{"accuracy", 0.5},
+                     {"images", 8},
                      {"router_accuracy", 0.75},
                      {"layers", {layer({2, 2, 0, 0}, 1.5, 2), layer({1, 1, 1, 1}, 2.5, 4)}}};
   MobileModel moe = model(kTokens);
@@ -138,7 +139,8 @@ TEST(MeasureModel, M42_AMeasurementHasEveryFieldOfTheRecord) {
 }
 
 TEST(MeasureModel, ADenseModelHasNoRouting) {
-  const Json measured = model_measures({{"accuracy", 0.5}, {"layers", Json::array()}}, model(kDense), {.active = 40});
+  const Json measured =
+      model_measures({{"accuracy", 0.5}, {"images", 8}, {"layers", Json::array()}}, model(kDense), {.active = 40});
   EXPECT_EQ(measured.at("touched"), 40);
   for (const char* key : {"router_accuracy", "entropy", "busiest", "unused", "distinct", "distinct_most", "usage"})
     EXPECT_TRUE(measured.at(key).is_null()) << key;

@@ -42,13 +42,13 @@ Tables fig5_tables() {
           }};
 }
 
-Tables joint_tables(const char* axis, double best) {
+Tables joint_tables(const char* axis, double best, double curvature, double slope) {
   return {[=](const Json& job) {
             const double away = real(job, axis) - best;
-            return Json{{"accuracy", model_of(job) == "cnn" ? 90 : 96 - 0.02 * away * away}};
+            return Json{{"accuracy", model_of(job) == "cnn" ? 90 : 96 - curvature * away * away}};
           },
           [=](const Json& job) {
-            return Json{{"accuracy", model_of(job) == "cnn" ? 99 : 90 + 0.3 * real(job, axis)}};
+            return Json{{"accuracy", model_of(job) == "cnn" ? 99 : 99 - slope * (17 - real(job, axis))}};
           }};
 }
 
@@ -174,8 +174,8 @@ ClaimTables pmoe_claim_tables() {
       {"pmoe/fig4", fig4_tables()},
       {"pmoe/fig4-code", fig4_tables()},
       {"pmoe/fig5", fig5_tables()},
-      {"pmoe/fig6", joint_tables("experts", 8)},
-      {"pmoe/fig7", joint_tables("patches", 6)},
+      {"pmoe/fig6", joint_tables("experts", 8, 0.02, 0.3)},
+      {"pmoe/fig7", joint_tables("patches", 6, 0.3, 2)},
       {"pmoe/fig8", constant_tables({{"found", 97}}, {{"found", 80}})},
       {"pmoe/fig9", constant_tables({{"found_1", 95}, {"found_0", 92}}, {{"found_1", 60}, {"found_0", 50}})},
       {"pmoe/router_samples", router_samples_tables()},

@@ -23,7 +23,7 @@ std::vector<ClaimResult> error_tables(const char* key) {
   };
   const auto reversed = [key](const Json& job) {
     const double epsilon = job.at("epsilon");
-    const double worse = mentions(job.at("model"), "V-MoE") ? 5 : 0;
+    const double worse = mentions(job.at("model"), "V-MoE") ? 15 : 0;
     const bool adversarial = mentions(job.at("model"), "adversarial");
     const double error = (adversarial ? (epsilon == 0 ? 40 : 70) : 60 - 0.5 * epsilon) + worse;
     return number_of_errors(error, error + 20, key);
