@@ -1,6 +1,7 @@
 // Lines through the means of each series: ours with error bars, the paper's dashed, guide curves dotted.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "sparsight/reproduce/chart_encodings.h"
@@ -22,14 +23,12 @@ bool all_positive(const std::vector<ChartMark>& marks, bool x) {
   return std::ranges::all_of(marks, [x](const ChartMark& mark) { return (x ? mark.x.get<double>() : mark.value) > 0; });
 }
 
-// Measured at one x only, beside a series with several: a reference line across the chart.
+// Measured at one x only, beside a series with several: a reference line across the chart. If every series has one, x
+// is what tells them apart, and they are points.
 bool is_reference(const std::vector<ChartMark>& marks, const std::string& series) {
-  std::set<Json> own, all;
-  for (const ChartMark& mark : marks) {
-    all.insert(mark.x);
-    if (mark.series == series) own.insert(mark.x);
-  }
-  return own.size() == 1 && all.size() > 1;
+  std::map<std::string, std::set<Json>> at;
+  for (const ChartMark& mark : marks) at[mark.series].insert(mark.x);
+  return at[series].size() == 1 && std::ranges::any_of(at, [](const auto& other) { return other.second.size() > 1; });
 }
 
 // The rows of a curve a + b x^power through the means of ours.

@@ -151,6 +151,19 @@ TEST(ResultCharts, ASeriesWithOneXIsALineAcrossTheChart) {
   EXPECT_EQ(rules_without_x(), 1u);
 }
 
+// Three models at 1, 2 and 4 operations, each a series of its own.
+TEST(ResultCharts, SeriesOfOneXEachArePoints) {
+  Drawn drawn;
+  FigureChart chart = chart_of(FigureChart::Kind::line);
+  chart.series = "x";
+  drawn.figure.charts = {chart};
+  for (size_t i = 3; i < 6; ++i) drawn.outcome.table.rows[i].mean[0].reset();  // theirs
+  int64_t points = 0;
+  for (const Json& layer : result_charts(drawn.outcome).at(0).spec.at("layer"))
+    points += layer.at("mark").at("type") == "point" && layer.at("encoding").at("x").at("title") == "x";
+  EXPECT_EQ(points, 3);
+}
+
 TEST(ResultCharts, NamedPositionsAndErrorBarsSideBySide) {
   Drawn drawn;
   drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
