@@ -131,7 +131,10 @@ void set_capacity_groups(Routing& routing, const CapacityOptions& options, const
                       : index.repeat_interleave(layout.per_image);
 }
 
-int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, double k) {
+namespace {
+
+// Before limits and rounding up to the multiple.
+int64_t capacity_rows(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, double k) {
   constexpr double kRounding = 1e-9;  // 1.1 * 10 is 11.000000000000002 and must not become 12
   const double choices = options.count_k ? k : 1;
   int64_t rows = 0;
@@ -145,8 +148,21 @@ int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t t
     if (options.rounding == "floor") rows = static_cast<int64_t>(std::floor(share * (1 + kRounding)));
     if (options.rounding == "round") rows = std::llround(share * (1 + kRounding));
   }
-  rows = std::max(std::min(rows, tokens), options.minimum);
-  return (rows + options.multiple - 1) / options.multiple * options.multiple;
+  return rows;
+}
+
+int64_t up_to_multiple(int64_t rows, const CapacityOptions& options) {
+  return (std::max(rows, options.minimum) + options.multiple - 1) / options.multiple * options.multiple;
+}
+
+}  // namespace
+
+int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, double k) {
+  return up_to_multiple(std::min(capacity_rows(options, factor, tokens, experts, k), tokens), options);
+}
+
+int64_t buffer_capacity(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, double k) {
+  return up_to_multiple(capacity_rows(options, factor, tokens, experts, k), options);
 }
 
 void apply_capacity(Routing& routing, const CapacityOptions& options, double factor) {

@@ -44,6 +44,9 @@ void set_capacity_groups(Routing& routing, const CapacityOptions& options, const
 // C for a group of `tokens` tokens with k choices each (on average, if the number varies). At least `minimum`, and at
 // most `tokens` before rounding up to the multiple.
 int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, double k);
+// The rows of the buffer that implementations with fixed shapes compute: the same, not limited by the tokens. Two
+// experts with k = 2 and a factor above 1 have more.
+int64_t buffer_capacity(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, double k);
 
 // Sets kept, position, capacity, order and offsets; with `renormalize` also gate. Slots in an expert's buffer go
 // to all first choices, then to all second choices, and so on (GShard); within a rank in token order, or by

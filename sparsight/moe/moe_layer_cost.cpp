@@ -16,7 +16,7 @@ double buffer_rows(const CapacityOptions& capacity, const RouterCost& router, in
   const int64_t tokens = given > 0 ? given : batch * layout.per_image;
   const double factor = capacity_factor(capacity, /*training=*/true);
   if (factor == 0 || router.per_token == 0 || tokens == 0) return router.rows;
-  const int64_t rows = experts * expert_capacity(capacity, factor, tokens, experts, router.per_token);
+  const int64_t rows = experts * buffer_capacity(capacity, factor, tokens, experts, router.per_token);
   return static_cast<double>(rows) * static_cast<double>(layout.per_image) / static_cast<double>(tokens);
 }
 
