@@ -28,10 +28,10 @@ std::vector<ProtocolDefault> gmoe_defaults() {
 
 const std::vector<DgModel>& dg_models() {
   static const std::vector<DgModel> all = [] {
-    const std::vector<std::string> vit{"model.name=vit", "model.size=small", "model.patch=16"};
+    // Drop path as in GMoE, so that the two differ in the MoE layers only.
+    const std::vector<std::string> vit{"model.name=vit", "model.size=small", "model.patch=16", "model.drop_path=0.1"};
     // Gates are the router's also where the experts are copies of a dense MLP, as in the authors' code.
-    const std::vector<std::string> of_gmoe{"model.drop_path=0.1",
-                                           "moe.blocks=[8,10]",
+    const std::vector<std::string> of_gmoe{"moe.blocks=[8,10]",
                                            "moe.experts=6",
                                            "moe.gates=router",
                                            "router.name=cosine",
