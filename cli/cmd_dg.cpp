@@ -221,6 +221,19 @@ void add_collect(CLI::App& dg) {
   verb->callback([arguments] { run_dg_collect(*arguments); });
 }
 
+void add_export(CLI::App& dg) {
+  const auto arguments = std::make_shared<DgExportArguments>();
+  CLI::App* verb =
+      add_part(dg, "export", "Write the results of runs as a sweep folder of DomainBed, for its own scripts",
+               "sparsight dg export runs/sweep --out domainbed/sweep\n"
+               "python -m domainbed.scripts.collect_results --input_dir domainbed/sweep");
+  verb->add_option("folders", arguments->folders, "Folders of sweeps or of runs, or files of dg collect")
+      ->required()
+      ->type_name("FOLDER ...");
+  verb->add_option("--out", arguments->out, "Folder to make; must not exist")->required()->type_name("FOLDER");
+  verb->callback([arguments] { run_dg_export(*arguments); });
+}
+
 void add_cub_dg(CLI::App& dg) {
   const auto arguments = std::make_shared<DgCubArguments>();
   CLI::App* verb =
@@ -252,6 +265,7 @@ void add_dg(CLI::App& app) {
   add_sweep(*dg);
   add_ablate(*dg);
   add_collect(*dg);
+  add_export(*dg);
   add_table(*dg);
   add_cub_dg(*dg);
 }

@@ -63,6 +63,11 @@ struct DgCollectArguments {
   bool published = false;
 };
 
+struct DgExportArguments {
+  std::vector<std::string> folders;
+  std::string out;
+};
+
 struct DgCubArguments {
   std::string cub, candy, mosaic, udnie, out;
 };
@@ -70,6 +75,7 @@ struct DgCubArguments {
 void run_dg_ablate(const DgAblateArguments& arguments);
 void run_dg_collect(const DgCollectArguments& arguments);
 void run_dg_cub(const DgCubArguments& arguments);
+void run_dg_export(const DgExportArguments& arguments);
 void run_dg_hparams(const DgHparamsArguments& arguments);
 void run_dg_train(const DgTrainArguments& arguments);
 void run_dg_sweep(const DgSweepArguments& arguments);

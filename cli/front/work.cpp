@@ -32,6 +32,7 @@ void run_data_where(const std::string&) { start_full_program(); }
 void run_dg_ablate(const DgAblateArguments&) { start_full_program(); }
 void run_dg_collect(const DgCollectArguments&) { start_full_program(); }
 void run_dg_cub(const DgCubArguments&) { start_full_program(); }
+void run_dg_export(const DgExportArguments&) { start_full_program(); }
 void run_dg_hparams(const DgHparamsArguments&) { start_full_program(); }
 void run_dg_sweep(const DgSweepArguments&) { start_full_program(); }
 void run_dg_table(const DgTableArguments&) { start_full_program(); }

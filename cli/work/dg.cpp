@@ -16,6 +16,7 @@
 #include "sparsight/core/progress.h"
 #include "sparsight/data/domainbed/cub_dg.h"
 #include "sparsight/data/domainbed/domainbed.h"
+#include "sparsight/data/hash.h"
 #include "sparsight/dg/check_runs.h"
 #include "sparsight/dg/dg_models.h"
 #include "sparsight/dg/hyperparameters.h"
@@ -24,6 +25,7 @@
 #include "sparsight/dg/single_source.h"
 #include "sparsight/dg/speed_table.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/atomic_folder.h"
 #include "sparsight/reproduce/result_text.h"
 
 #include <nlohmann/json.hpp>
@@ -182,6 +184,27 @@ void print_tables(const std::vector<DgLog>& logs, const DgTableArguments& argume
 }  // namespace
 
 void run_dg_table(const DgTableArguments& arguments) { print_tables(logs_of({arguments.folder}), arguments); }
+
+void run_dg_export(const DgExportArguments& arguments) {
+  const std::vector<DgLog> logs = logs_of(arguments.folders);
+  if (std::filesystem::exists(arguments.out))
+    fail(printable(arguments.out), " is there already; choose another folder with --out");
+  AtomicFolder sweep(arguments.out);
+  for (const DgLog& log : logs) {
+    const std::vector<Json> lines = domainbed_lines(log);
+    const std::string arguments_text = lines.front().at("args").dump();
+    Hasher md5("md5");
+    md5.add(arguments_text.data(), arguments_text.size());
+    const std::string folder = cat(sweep.aside(), "/", md5.hex());
+    create_folder(folder);
+    std::string text;
+    for (const Json& line : lines) text += line.dump() + "\n";
+    write_file_atomically(folder + "/results.jsonl", text);
+    write_file_atomically(folder + "/done", "done");
+  }
+  sweep.commit();
+  log_info(logs.size(), logs.size() == 1 ? " run in " : " runs in ", printable(arguments.out));
+}
 
 void run_dg_collect(const DgCollectArguments& arguments) {
   const std::vector<DgLog> logs = logs_of(arguments.folders);

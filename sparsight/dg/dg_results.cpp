@@ -13,6 +13,7 @@
 #include "sparsight/dg/data_identity.h"
 #include "sparsight/dg/dg_run.h"
 #include "sparsight/dg/hyperparameters.h"
+#include "sparsight/dg/titles.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/safetensors.h"
@@ -106,6 +107,11 @@ Json hparams_of(const DgRun& run, const Json& config) {
     const Json used = parameter.key.empty() ? Json() : value_at(config, parameter.key);
     hparams[parameter.name] = used.is_null() ? parameter.value : used;
   }
+  // DomainBed draws these two as false, and they choose the model; here the model says what it is.
+  const Json& model = member(config, "model");
+  const bool is_resnet = text(model, "name") == "resnet";
+  if (hparams.contains("resnet18")) hparams["resnet18"] = is_resnet && member(model, "depth") == 18;
+  if (hparams.contains("freeze_bn")) hparams["freeze_bn"] = is_resnet && member(model, "frozen_batch_norm") == true;
   return hparams;
 }
 
@@ -122,6 +128,7 @@ std::string written_identity(const std::string& folder) {
 Json full_arguments(const DgRun& run, const Json& config, const std::string& folder,
                     const std::vector<std::string>& environments) {
   Json arguments = dg_arguments(run);
+  arguments["dataset"] = dataset_title(run.set);
   arguments["algorithm"] = algorithms().title(run.algorithm);
   arguments["steps"] = value_at(config, "train.max_steps");
   arguments["settings"] = dg_settings(run, config);

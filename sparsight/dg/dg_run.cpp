@@ -14,6 +14,7 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/data/domainbed/seed_hash.h"
+#include "sparsight/dg/titles.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/train/algorithm.h"
 #include "sparsight/train/run_config.h"
@@ -105,7 +106,8 @@ std::vector<Hyperparameter> all_hyperparameters_of(const DgRun& run) {
 }
 
 uint32_t run_seed(const DgRun& run) {
-  return seed_hash({run.set, run.algorithm, Json(run.test_envs), run.hparams_seed, run.trial_seed});
+  return seed_hash({dataset_title(run.set), algorithms().title(run.algorithm), Json(run.test_envs), run.hparams_seed,
+                    run.trial_seed});
 }
 
 Json dg_config(const DgRun& run) {

@@ -10,6 +10,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/dg/titles.h"
 #include "sparsight/io/atomic_file.h"
 
 namespace sparsight {
@@ -266,6 +267,14 @@ std::vector<DgResult> dg_results_of(const std::vector<DgLog>& logs, std::vector<
   tell_data_apart(results);
   tell_settings_apart(results);
   return results;
+}
+
+std::vector<nlohmann::ordered_json> domainbed_lines(const DgLog& log) {
+  std::vector<nlohmann::ordered_json> lines = log.lines;
+  if (lines.back().contains("result_weights")) lines = {lines.back()};
+  for (nlohmann::ordered_json& line : lines)
+    line["args"]["dataset"] = dataset_title(line["args"]["dataset"].get<std::string>());
+  return lines;
 }
 
 std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::string>& warnings) {

@@ -69,6 +69,10 @@ std::vector<DgLog> read_dg_logs(const std::string& path, std::vector<std::string
 std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::string>& warnings);
 std::vector<DgResult> dg_results_of(const std::vector<DgLog>& logs, std::vector<std::string>& warnings);
 
+// The lines as DomainBed's scripts take them: with its name of the dataset, and of a run with a result of its own only
+// that.
+std::vector<nlohmann::ordered_json> domainbed_lines(const DgLog& log);
+
 // Of one results.jsonl. Raises Error as dg_result(), and for a line that is no JSON object.
 DgResult read_dg_result(const std::string& file);
 

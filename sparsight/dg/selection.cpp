@@ -12,10 +12,16 @@ struct Candidate {
   double validation, accuracy;
 };
 
-// The first of the best.
-std::optional<Candidate> best_of(const std::vector<Candidate>& candidates) {
+// Among checkpoints of a run DomainBed takes the first of the best, as max() does. It sorts the hyper-parameters by
+// validation and takes the last, so of equal ones that with the highest seed.
+std::optional<Candidate> first_best_of(const std::vector<Candidate>& candidates) {
   const auto best = std::ranges::max_element(candidates, {}, &Candidate::validation);
   return best == candidates.end() ? std::nullopt : std::optional(*best);
+}
+
+std::optional<Candidate> last_best_of(std::vector<Candidate> candidates) {
+  std::ranges::reverse(candidates);
+  return first_best_of(candidates);
 }
 
 std::vector<const DgResult*> runs_with(const std::vector<DgResult>& runs, std::vector<int64_t> test_envs) {
@@ -41,9 +47,9 @@ std::optional<double> by_training_domains(const std::vector<DgResult>& runs, siz
     for (const DgEvaluation& evaluation : run->evaluations)
       if (evaluation.in.size() > 1)
         steps.push_back({mean_of_others(evaluation.out, test_env), evaluation.in[test_env]});
-    if (const auto step = best_of(steps)) best.push_back(*step);
+    if (const auto step = first_best_of(steps)) best.push_back(*step);
   }
-  const auto chosen = best_of(best);
+  const auto chosen = last_best_of(best);
   return chosen ? std::optional(chosen->accuracy) : std::nullopt;
 }
 
@@ -51,7 +57,7 @@ std::optional<double> by_oracle(const std::vector<DgResult>& runs, size_t test_e
   std::vector<Candidate> last;
   for (const DgResult* run : runs_with(runs, {static_cast<int64_t>(test_env)}))
     last.push_back({run->evaluations.back().out[test_env], run->evaluations.back().in[test_env]});
-  const auto chosen = best_of(last);
+  const auto chosen = last_best_of(last);
   return chosen ? std::optional(chosen->accuracy) : std::nullopt;
 }
 
@@ -78,6 +84,7 @@ std::optional<double> by_leaving_one_out(const std::vector<DgResult>& runs, size
       if (v != t)
         if (const auto on = validation_on(runs, t, v, run->name.hparams_seed)) validations.push_back(*on);
     if (static_cast<int64_t>(validations.size()) != environments - 1) continue;
+    std::vector<Candidate> steps;
     for (const DgEvaluation& evaluation : run->evaluations) {
       double sum = 0;
       bool complete = true;
@@ -86,10 +93,11 @@ std::optional<double> by_leaving_one_out(const std::vector<DgResult>& runs, size
         complete = complete && found != by_step.end();
         if (complete) sum += found->second;
       }
-      if (complete) candidates.push_back({sum / static_cast<double>(validations.size()), evaluation.in[test_env]});
+      if (complete) steps.push_back({sum / static_cast<double>(validations.size()), evaluation.in[test_env]});
     }
+    if (const auto step = first_best_of(steps)) candidates.push_back(*step);
   }
-  const auto chosen = best_of(candidates);
+  const auto chosen = last_best_of(candidates);
   return chosen ? std::optional(chosen->accuracy) : std::nullopt;
 }
 

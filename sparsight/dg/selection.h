@@ -21,6 +21,7 @@ std::string to_text(SelectionRule rule);  // "training-domain validation"
 //   leave_one_domain_out  the step and hyper-parameters with the highest mean over v of the "in" accuracy of v in the
 //                         run with {t, v}
 //   oracle                the hyper-parameters with the highest "out" accuracy of t at the last step
+// Of equal steps the first, of equal hyper-parameters those with the highest seed, as in DomainBed's collect_results.
 // Null if a run that the rule needs is missing.
 std::optional<double> selected_accuracy(const std::vector<DgResult>& runs, int64_t test_env, SelectionRule rule);
 

@@ -135,6 +135,28 @@ TEST(DgRun, TheConfigurationFollowsFromNamesAndSeeds) {
   EXPECT_THROW(dg_config(run), UsageError);
 }
 
+// Section 9 of the specification: both have a drop path of 0.1; dropout is in the experts only.
+TEST(DgRun, TheDenseModelIsGmoeWithoutItsExperts) {
+  DgRun run;
+  run.set = "pacs", run.model = "gmoe";
+  const Json gmoe = dg_config(run).at("model");
+  run.model = "vit";
+  const Json vit = dg_config(run).at("model");
+  EXPECT_EQ(vit, gmoe);
+  EXPECT_EQ(vit.at("drop_path"), 0.1);
+}
+
+// The seeds of DomainBed's sweep: md5 of "('PACS', 'ERM', [0], 0, 0)" modulo 2^31, in Python, and so on.
+TEST(DgRun, G35_SeedsAreThoseOfDomainBedsNames) {
+  const auto seed = [](const char* set, const char* algorithm, std::vector<int64_t> envs, int64_t hparams) {
+    DgRun run;
+    run.set = set, run.algorithm = algorithm, run.test_envs = std::move(envs), run.hparams_seed = hparams;
+    return run_seed(run);
+  };
+  EXPECT_EQ(seed("pacs", "erm", {0}, 0), 94828300u);
+  EXPECT_EQ(seed("rotated_mnist", "group_dro", {1, 3}, 2), 1021541257u);
+}
+
 // The pipelines can be built, and the model is to normalise by the statistics of ImageNet.
 TEST(DgRun, G38_TransformsAreThoseOfDomainBed) {
   DgRun run;

@@ -118,6 +118,18 @@ TEST(DgResults, RunsOfOtherSettingsOrImagesAreApart) {
   EXPECT_EQ(dg_tables(data).size(), 4u) << "two rules of two datasets";
 }
 
+TEST(DgResults, LinesForDomainBedHaveItsNameOfTheDatasetAndTheResultAlone) {
+  const auto line = [](int64_t step) {
+    return ordered_json{{"args", {{"dataset", "pacs"}, {"algorithm", "SWAD"}}}, {"step", step}};
+  };
+  DgLog log{"results.jsonl", {line(0), line(300)}};
+  ASSERT_EQ(domainbed_lines(log).size(), 2u);
+  EXPECT_EQ(domainbed_lines(log)[0].at("args").at("dataset"), "PACS");
+  log.lines.back()["result_weights"] = "average";
+  ASSERT_EQ(domainbed_lines(log).size(), 1u);
+  EXPECT_EQ(domainbed_lines(log)[0].at("step"), 300);
+}
+
 // Columns have the names of the log where DomainBed knows no such dataset.
 TEST(DgResults, G45_TablesNameDatasetsAndEnvironments) {
   const ordered_json names = {{"environments", {"drawn", "seen"}}};

@@ -2,10 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include <nlohmann/json.hpp>
+
 #include "sparsight/core/error.h"
 #include "sparsight/dg/published_results.h"
 #include "sparsight/dg/result_table.h"
+#include "sparsight/io/atomic_file.h"
 #include "tests/support/errors.h"
+#include "tests/support/paths.h"
 #include "tests/support/program.h"
 
 namespace sparsight::selection_test {
@@ -50,6 +56,36 @@ TEST(DgSelection, G44_TheThreeRulesOnAHandMadeLog) {
   EXPECT_EQ(selected_accuracy(runs, 1, SelectionRule::training_domains), std::nullopt);
   std::vector<DgResult> no_pairs(runs.begin(), runs.begin() + 2);
   EXPECT_EQ(selected_accuracy(no_pairs, 0, SelectionRule::leave_one_domain_out), std::nullopt);
+}
+
+// tests/golden/domainbed/make_selection.py: 24 sweeps, 288 cells, of which most have ties.
+TEST(DgSelection, G44_TiesAndGapsAreResolvedAsInDomainBed) {
+  const ordered_json sweeps =
+      ordered_json::parse(read_file(test::source_path("tests/golden/domainbed/selection.json"), size_t{1} << 24));
+  using Accuracies = std::vector<double>;
+  int64_t cells = 0, missing = 0;
+  for (const ordered_json& sweep : sweeps) {
+    std::map<std::string, DgResult> by_run;
+    for (const ordered_json& record : sweep.at("records")) {
+      DgResult& result = by_run[record.at("test_envs").dump() + record.at("hparams_seed").dump()];
+      result.name = {"toy", "erm", record.at("test_envs").get<std::vector<int64_t>>(), 0,
+                     record.at("hparams_seed").get<int64_t>()};
+      result.evaluations.push_back(
+          {record.at("step").get<int64_t>(), record.at("in").get<Accuracies>(), record.at("out").get<Accuracies>()});
+    }
+    std::vector<DgResult> runs;
+    for (const auto& [key, result] : by_run) runs.push_back(result);
+    for (const SelectionRule rule : selection_rules())
+      for (int64_t test = 0; test < 4; ++test) {
+        const ordered_json& expected = sweep.at("chosen").at(to_text(rule)).at(static_cast<size_t>(test));
+        const auto found = selected_accuracy(runs, test, rule);
+        EXPECT_EQ(found ? ordered_json(*found) : ordered_json(), expected) << to_text(rule) << ", environment " << test;
+        ++cells;
+        missing += expected.is_null();
+      }
+  }
+  EXPECT_EQ(cells, 288);
+  EXPECT_GT(missing, 0);
 }
 
 // Runs of two models are never chosen between: they are two rows.

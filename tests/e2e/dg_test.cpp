@@ -85,6 +85,17 @@ TEST_F(DgVerb, SweepsAndTables) {
   EXPECT_NE(csv.out.find("folder,\"folder, time and memory, means over runs\",GroupDRO (vit),s per step,"),
             std::string::npos)
       << csv.out;
+  // The layout of DomainBed's sweeps: a folder of each run, named by a hash, with results.jsonl and done.
+  ASSERT_EQ(run_program({"dg", "export", at("sweep"), "--out", at("domainbed")}).exit_code, 0);
+  int64_t runs = 0;
+  for (const auto& run : std::filesystem::directory_iterator(at("domainbed"))) {
+    ++runs;
+    EXPECT_EQ(run.path().filename().string().size(), 32u);
+    EXPECT_TRUE(std::filesystem::exists(run.path() / "results.jsonl") && std::filesystem::exists(run.path() / "done"));
+  }
+  EXPECT_EQ(runs, 16);
+  EXPECT_EQ(run_program({"dg", "table", at("domainbed"), "--format", "csv"}).out, csv.out);
+  EXPECT_EQ(run_program({"dg", "export", at("sweep"), "--out", at("domainbed")}).exit_code, 1) << "it exists";
 }
 
 // One setting at a time of a small model: rows and files; done runs are not repeated, and a further factor adds to
