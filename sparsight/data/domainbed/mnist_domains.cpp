@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/random.h"
 #include "sparsight/core/shuffle.h"
@@ -18,6 +19,14 @@ namespace sparsight {
 namespace {
 
 constexpr double kLabelFlips = 0.25;
+constexpr int64_t kTraining = 60000, kTest = 10000;  // images of MNIST as published
+
+// A part of MNIST is usable, so it is no error; but results are those of another dataset.
+void warn_unless_complete(const std::string& folder, int64_t training, int64_t test) {
+  if (training != kTraining || test != kTest)
+    log_warning(printable(folder), " has ", training, " training and ", test, " test images, MNIST as published ",
+                kTraining, " and ", kTest, ": results are not comparable with published ones");
+}
 
 // All images of MNIST, and the order in which environments take them.
 struct ShuffledMnist {
@@ -30,6 +39,7 @@ ShuffledMnist shuffled_mnist(const std::string& root, uint64_t seed) {
   LabelledArray train = read_mnist_part(folder, "train"), test = read_mnist_part(folder, "test");
   if (train.images.sizes().slice(1) != test.images.sizes().slice(1))
     fail(printable(folder), ": training and test images have different sizes");
+  warn_unless_complete(folder, train.images.size(0), test.images.size(0));
   ShuffledMnist all{at::cat({train.images, test.images}), std::move(train.labels), {}};
   all.labels.insert(all.labels.end(), test.labels.begin(), test.labels.end());
   if (static_cast<int64_t>(all.labels.size()) != all.images.size(0))

@@ -21,7 +21,7 @@ DataSplits make_set(const std::string& name, Json settings, uint64_t seed = 1) {
   return data_sets().make(name, settings, "data", DataContext{seed});
 }
 
-TEST(MnistSet, ReadsPlainAndGzipFiles) {
+TEST(MnistSet, P37_ReadsPlainAndGzipFiles) {
   for (const bool packed : {false, true}) {
     const TemporaryFolder folder;
     write_mnist(folder, 40, "", packed);

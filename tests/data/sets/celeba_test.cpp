@@ -61,7 +61,7 @@ class CelebaSet : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(CelebaSet, SmilingIsBalancedAndKeepsToTheOfficialParts) {
+TEST_F(CelebaSet, P38_SmilingIsBalancedAndKeepsToTheOfficialParts) {
   const DataSplits parts = set();
   EXPECT_EQ(parts.train->info().classes, (std::vector<std::string>{"not smiling", "smiling"}));
   EXPECT_EQ(parts.train->size(), 40);
@@ -78,7 +78,7 @@ TEST_F(CelebaSet, SmilingIsBalancedAndKeepsToTheOfficialParts) {
 
 // Each combination of smiling and exactly one hair colour has 5 of the 40 training images: with 0.75, six images are 2
 // (6 * 0.375, rounded) of each frequent combination and 1 of each rare one.
-TEST_F(CelebaSet, HairGoesAlongWithSmilingInTrainingOnly) {
+TEST_F(CelebaSet, P38_HairGoesAlongWithSmilingInTrainingOnly) {
   const DataSplits parts = set({{"task", "spurious_hair"}, {"correlation", 0.75}, {"train", 6}});
   std::map<std::pair<int64_t, int64_t>, int> counts;
   for (int64_t i = 0; i < parts.train->size(); ++i) {
@@ -120,7 +120,7 @@ TEST_F(CelebaSet, P39_SlicesRunIntoTheNextBlockAsInThePapersCode) {
   EXPECT_TRUE(says(message({{"cells", "sliced"}}), "is for data.task = \"spurious_hair\""));
 }
 
-TEST_F(CelebaSet, FourClassesOfSmilingAndEyeglasses) {
+TEST_F(CelebaSet, P38_FourClassesOfSmilingAndEyeglasses) {
   const DataSplits parts = set({{"task", "smiling_glasses"}, {"test", 8}});
   EXPECT_EQ(parts.train->size(), 40);
   EXPECT_EQ(parts.test->size(), 8);

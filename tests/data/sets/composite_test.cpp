@@ -24,7 +24,7 @@ DataSplits composite(const Json& settings) { return data_sets().make("composite"
 }  // namespace
 
 // write_mnist: image i has the value i in its last pixel and the label i mod 10, so every cell can be identified.
-TEST(CompositeSet, OneCellMakesTheLabelAndTheOthersTellNothing) {
+TEST(CompositeSet, P37_OneCellMakesTheLabelAndTheOthersTellNothing) {
   const TemporaryFolder folder;
   write_mnist(folder, 100);
   const DataSplits set = composite({{"root", folder.path()}, {"digits", {3, 7}}, {"train", 200}});
@@ -53,7 +53,7 @@ TEST(CompositeSet, OneCellMakesTheLabelAndTheOthersTellNothing) {
   for (const int digit : {0, 1, 2, 4, 5, 6, 8, 9}) EXPECT_NEAR(digits[static_cast<size_t>(digit)], 375, 75);
 }
 
-TEST(CompositeSet, LargerSetsBeginWithSmallerOnesAndPartsDiffer) {
+TEST(CompositeSet, P37_LargerSetsBeginWithSmallerOnesAndPartsDiffer) {
   const DataSplits small = composite({{"cells", "glyphs"}, {"train", 4}}),
                    large = composite({{"cells", "glyphs"}, {"train", 40}}),
                    other = composite({{"cells", "glyphs"}, {"train", 4}, {"seed", 1}});
