@@ -49,9 +49,10 @@ std::shared_ptr<ImageModel> tiny(const Settings& more, uint64_t seed = 1) {
 
 at::Tensor images(int64_t count) { return test::random_tensor({count, 1, 8, 8}, 3, torch::kFloat).sigmoid(); }
 
-ModelOutput run(ImageModel& model, const at::Tensor& pixels, const ForwardMode& mode = ForwardMode::evaluation()) {
+ModelOutput run(ImageModel& model, const at::Tensor& pixels, const ForwardMode& mode = ForwardMode::evaluation(),
+                uint64_t step = 2) {
   const torch::NoGradGuard no_grad;
-  return model.forward({.images = pixels, .mode = mode, .random = {1, 2}});
+  return model.forward({.images = pixels, .mode = mode, .random = {1, step}});
 }
 
 Settings with(Settings settings, const Settings& more) {
@@ -105,7 +106,11 @@ TEST(GmoeModel, G7_TheLinearRouterIsOneKeyAway) {
 // 3000 tokens of 6 logits: the standard error of the deviation is (1/6) / sqrt(2 * 18000) = 9e-4.
 TEST(GmoeModel, G8_NoiseWhileTrainingOnly) {
   const auto model = tiny(kGmoe);
-  EXPECT_TRUE(torch::equal(run(*model, images(8)).logits, run(*model, images(8)).logits));
+  const auto logits = [&](const ForwardMode& mode, uint64_t step) { return run(*model, images(8), mode, step).logits; };
+  EXPECT_TRUE(torch::equal(logits(ForwardMode::evaluation(), 2), logits(ForwardMode::evaluation(), 3)));
+  EXPECT_FALSE(torch::equal(logits(ForwardMode::training(), 2), logits(ForwardMode::training(), 3)));
+  const Routing still = run(*model, images(8)).routings.at(0);
+  EXPECT_TRUE(!still.noisy_logits.defined() || torch::equal(still.noisy_logits, still.clean_logits));
   const ModelOutput train = run(*model, images(600), ForwardMode::training());
   const Routing& routing = train.routings.at(0);
   const at::Tensor noise = (routing.noisy_logits - routing.clean_logits).to(torch::kDouble);
@@ -164,8 +169,8 @@ TEST(GmoeModel, G12_TheSmallestGatesAreDroppedAndTheirOutputIsZero) {
   EXPECT_TRUE(torch::equal(is_zero, ~routing.kept));
 }
 
-// 4096 tokens, each by its expert, against a loop in which every expert computes all tokens and a mask takes its own:
-// six times the work, so that the comparison of times holds on a busy machine too.
+// 4096 tokens, against a loop that takes the tokens of one expert after the other, computes them and puts them back.
+// The two take turns, so that a busy machine slows down both.
 TEST(GmoeModel, G22_GroupedExpertsEqualTheLoopAndAreFaster) {
   const MoeSpec spec = read_moe_spec(resolved({}, {"moe.experts=6", "moe.hidden=256", "router.name=cosine"}));
   MoeLayer layer(spec, {.path = "moe", .width = 64});
@@ -179,24 +184,25 @@ TEST(GmoeModel, G22_GroupedExpertsEqualTheLoopAndAreFaster) {
     sum = torch::zeros_like(tokens);
     const at::Tensor gate = grouped.routing.gate.unsqueeze(1);
     for (int64_t e = 0; e < 6; ++e) {
-      const at::Tensor hidden = torch::gelu(torch::addmm(p["experts.b1"][e], tokens, p["experts.w1"][e]));
-      sum += (grouped.routing.expert == e).unsqueeze(1) * gate *
-             torch::addmm(p["experts.b2"][e], hidden, p["experts.w2"][e]);
+      const at::Tensor own = (grouped.routing.expert == e).nonzero().squeeze(1);
+      const at::Tensor hidden =
+          torch::gelu(torch::addmm(p["experts.b1"][e], tokens.index_select(0, own), p["experts.w1"][e]));
+      sum.index_copy_(0, own, gate.index_select(0, own) * torch::addmm(p["experts.b2"][e], hidden, p["experts.w2"][e]));
     }
   };
-  const auto fastest = [](const auto& run) {
-    double seconds = 1e9;
-    for (int i = 0; i < 3; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      run();
-      seconds = std::min(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
-    return seconds;
+  const auto seconds_of = [](const auto& run) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  const double of_layer = fastest([&] {
+  const auto layer_forward = [&] {
     grouped = layer.forward({tokens, {.images = 4096, .per_image = 1}, ForwardMode::evaluation()});
-  });
-  const double of_loop = fastest(loop);
+  };
+  double of_layer = 1e9, of_loop = 1e9;
+  for (int i = 0; i < 9; ++i) {
+    of_layer = std::min(of_layer, seconds_of(layer_forward));
+    of_loop = std::min(of_loop, seconds_of(loop));
+  }
   EXPECT_TRUE(torch::equal(grouped.routing.token, torch::arange(4096)));
   EXPECT_TRUE(test::near(grouped.tokens, sum, 1e-5));
   EXPECT_LT(of_layer, of_loop);
@@ -210,7 +216,8 @@ TEST(GmoeModel, G13_WithoutALimitImagesAreIndependent) {
     return run(model, pixels.narrow(0, 0, count)).logits.narrow(0, 0, 2);
   };
   EXPECT_TRUE(test::near(first(*alone, 24), first(*alone, 2), 1e-5));
-  EXPECT_GT(run(*limited, pixels).routings.at(0).capacity.item<int64_t>(), 0);
+  EXPECT_FALSE(test::near(first(*limited, 24), first(*limited, 2), 1e-5));
+  EXPECT_FALSE(run(*limited, pixels).routings.at(0).kept.all().item<bool>());
   EXPECT_TRUE(run(*alone, pixels).routings.at(0).kept.all().item<bool>());
 }
 
@@ -252,16 +259,25 @@ std::shared_ptr<ImageModel> upcycled_from(const ImageModel& dense, const Setting
 }  // namespace
 
 TEST(GmoeModel, G17_ExpertsAreCopiesOfTheDenseMlp) {
-  const auto dense = tiny({}), sparse = upcycled_from(*dense);
+  const auto dense = tiny({});
   const torch::NoGradGuard no_grad;
-  const auto of_dense = dense->named_parameters(), of_sparse = sparse->named_parameters();
-  at::Tensor w1 = of_sparse["blocks.8.mlp.experts.w1"], b2 = of_sparse["blocks.8.mlp.experts.b2"];
-  for (int64_t e = 0; e < 6; ++e) {
-    EXPECT_TRUE(torch::equal(w1[e], of_dense["blocks.8.mlp.fc1.weight"].t()));
-    EXPECT_TRUE(torch::equal(b2[e], of_dense["blocks.8.mlp.fc2.bias"]));
-  }
+  const auto of_dense = dense->named_parameters();
+  uint64_t seed = 7;
+  for (const char* bias : {"blocks.8.mlp.fc1.bias", "blocks.8.mlp.fc2.bias", "blocks.10.mlp.fc1.bias",
+                           "blocks.10.mlp.fc2.bias"})  // they start at 0, as those of the experts do
+    at::Tensor(of_dense[bias]).copy_(test::random_tensor(of_dense[bias].sizes(), seed++, torch::kFloat));
+  const auto sparse = upcycled_from(*dense);
+  const auto of_sparse = sparse->named_parameters();
+  for (const std::string block : {"blocks.8.mlp.", "blocks.10.mlp."})
+    for (int64_t e = 0; e < 6; ++e) {
+      EXPECT_TRUE(torch::equal(of_sparse[block + "experts.w1"][e], of_dense[block + "fc1.weight"].t()));
+      EXPECT_TRUE(torch::equal(of_sparse[block + "experts.b1"][e], of_dense[block + "fc1.bias"]));
+      EXPECT_TRUE(torch::equal(of_sparse[block + "experts.w2"][e], of_dense[block + "fc2.weight"].t()));
+      EXPECT_TRUE(torch::equal(of_sparse[block + "experts.b2"][e], of_dense[block + "fc2.bias"]));
+    }
+  at::Tensor w1 = of_sparse["blocks.8.mlp.experts.w1"];
   w1[3].add_(1);
-  EXPECT_TRUE(torch::equal(w1[2], of_dense["blocks.8.mlp.fc1.weight"].t()));
+  for (int64_t e = 0; e < 6; ++e) EXPECT_EQ(torch::equal(w1[e], of_dense["blocks.8.mlp.fc1.weight"].t()), e != 3) << e;
 }
 
 // The gate of the one expert is a probability, which scales its MLP down; divided by the gates' sum it is 1.
@@ -274,26 +290,28 @@ TEST(GmoeModel, G18_UpcyclingKeepsTheFunctionWhereTheGateIsOne) {
   EXPECT_FALSE(test::near(run(*upcycled_from(*dense), images(4)).logits, want, 1e-2 * largest));
 }
 
-// Images whose residual branches are all kept, of rates 0 to 0.1: the product of (1 - 0.1 i / 11)² over i is 0.315.
+// Where only the MLP of one block adds anything, the images that lose it have the logits of a model without it: a share
+// of 0.1 i / 11 in block i. 4000 images: standard errors of 0.0033 and 0.0047 in blocks 5 and 11.
 TEST(GmoeModel, G20_DropPathRisesLinearlyAndStopsInEvaluation) {
-  const auto model = tiny({"model.drop_path=0.1"}), plain = tiny({});
-  const at::Tensor pixels = images(1).expand({2000, 1, 8, 8}).contiguous();
-  EXPECT_TRUE(torch::equal(run(*model, pixels.narrow(0, 0, 2)).logits, run(*plain, pixels.narrow(0, 0, 2)).logits));
-  const at::Tensor logits = run(*model, pixels, ForwardMode::training()).logits.select(1, 0).contiguous();
-  double expected = 1, kept_scale = 1;
-  for (int i = 0; i < 12; ++i) {
-    expected *= std::pow(1 - 0.1 * i / 11, 2);
-    kept_scale *= 1 / std::pow(1 - 0.1 * i / 11, 2);
+  const at::Tensor pixels = images(1).expand({4000, 1, 8, 8}).contiguous();
+  const auto only = [&](int block, const Settings& more) {
+    const auto model = tiny(more);
+    const torch::NoGradGuard no_grad;
+    for (auto& parameter : model->named_parameters()) {
+      const std::string& name = parameter.key();
+      const bool last = name.find(".attn.proj.") != std::string::npos || name.find(".mlp.fc2.") != std::string::npos;
+      if (last && name.rfind(cat("blocks.", block, ".mlp."), 0) != 0) parameter.value().zero_();
+    }
+    return model;
+  };
+  for (const int block : {0, 5, 11}) {
+    const auto model = only(block, {"model.drop_path=0.1"});
+    const at::Tensor few = pixels.narrow(0, 0, 2), without = run(*only(-1, {}), few).logits[0];
+    EXPECT_TRUE(torch::equal(run(*model, few).logits, run(*only(block, {}), few).logits));
+    const at::Tensor logits = run(*model, pixels, ForwardMode::training()).logits;
+    const double lost = (logits - without).abs().amax(1).lt(1e-5).to(torch::kDouble).mean().item<double>();
+    EXPECT_NEAR(lost, 0.1 * block / 11, block == 0 ? 0 : 4 * 0.0047) << block;
   }
-  EXPECT_GT(kept_scale, 1);
-  // The most frequent logit is that of the images that lost nothing.
-  const auto sorted = std::get<0>(logits.sort());
-  int64_t longest = 0;
-  for (int64_t i = 0, run_length = 1; i + 1 < 2000; ++i) {
-    run_length = sorted[i + 1].item<float>() - sorted[i].item<float>() < 1e-6f ? run_length + 1 : 1;
-    longest = std::max(longest, run_length);
-  }
-  EXPECT_NEAR(static_cast<double>(longest) / 2000, expected, 4 * std::sqrt(expected * (1 - expected) / 2000));
 }
 
 }  // namespace sparsight::gmoe_model_test
