@@ -127,7 +127,7 @@ std::shared_ptr<PatchCnn> with_router(const Json& router, int64_t experts, int64
 
 // Patches that choose experts, in the paper's sum: each of 16 patches goes to its best 3 of 5 experts, so that an
 // expert takes 3 * 16 / 5 = 9.6 patches of an image on average, the l of the factor 1/l.
-TEST(PatchCnn, PatchesMayChooseTheExperts) {
+TEST(PatchCnn, P78_PatchesMayChooseTheExperts) {
   const auto model = with_router({{"name", "softmax_topk"}, {"k", 3}, {"noise", 0}}, 5, 3);
   const at::Tensor images = pictures(4), x = image_patches(images, kPatch);
   const auto p = model->named_parameters();

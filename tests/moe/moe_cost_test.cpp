@@ -141,7 +141,7 @@ TEST(MoeCost, ALayerByHand) {
 }
 
 // One decision for all tokens: only the experts that it names are read.
-TEST(MoeCost, M44_ARouterOfImagesReadsOnlyItsExperts) {
+TEST(MoeCost, ARouterOfImagesReadsOnlyItsExperts) {
   const auto parts = parts_of(settings_with({{"name", "per_image"}, {"k", 2}}));
   EXPECT_EQ(parts[1].cost.active_parameters, 2 * 25);
   EXPECT_EQ(parts[1].cost.weight_bytes, 4 * 2 * 25);

@@ -25,7 +25,7 @@ void expect_close(const at::Tensor& on_cuda, const at::Tensor& on_cpu) {
 
 }  // namespace
 
-TEST_F(Cuda, S36_ChoosesSortsAndMovesRowsAsOnTheCpu) {
+TEST_F(Cuda, S36_P80_ChoosesSortsAndMovesRowsAsOnTheCpu) {
   // One decimal, so that in some rows the k-th largest score is a tie.
   const at::Tensor scores = (test::random_tensor({50, 7}, 1) * 10).round() / 10;
   const at::Tensor falling = std::get<0>(scores.sort(1, /*descending=*/true));
@@ -48,7 +48,7 @@ TEST_F(Cuda, S36_ChoosesSortsAndMovesRowsAsOnTheCpu) {
 }
 
 // In fp64: no rounding of matrix units.
-TEST_F(Cuda, ExpertsAndTheirGradientsAreThoseOfTheCpu) {
+TEST_F(Cuda, P80_ExpertsAndTheirGradientsAreThoseOfTheCpu) {
   uint64_t seed = 1;
   for (const test::Sizes& sizes : test::ragged_sizes()) {
     const test::Case c = test::random_case(sizes, seed++, torch::kDouble);

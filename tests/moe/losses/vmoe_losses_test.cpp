@@ -76,7 +76,7 @@ TEST_P(VmoeLosses, S19_WeightedSum) {
 
 // One token for each rotation of logits and noise: every expert has the same importance and load. With all tokens
 // surely on one expert both are E - 1.
-TEST_P(VmoeLosses, AreZeroAtBalanceAndKnownWhereAllTokensAgree) {
+TEST_P(VmoeLosses, M19_AreZeroAtBalanceAndKnownWhereAllTokensAgree) {
   const auto rotations = [&](const std::vector<double>& values) {
     std::vector<at::Tensor> rows;
     for (int64_t j = 0; j < 4; ++j) rows.push_back(torch::tensor(values, torch::kDouble).roll(j));
@@ -169,7 +169,7 @@ TEST(VmoeLoss, G15_BalanceIsZeroAndOneExpertForAllTheMost) {
 }
 
 // The checks of Mobile V-MoE's end-to-end baselines.
-TEST(VmoeLoss, ReproducesThePerImageExample) {
+TEST(VmoeLoss, M19_ReproducesThePerImageExample) {
   const at::Tensor gates = torch::tensor({{0.5, 0.5}, {0.9, 0.1}}, torch::kDouble);
   EXPECT_NEAR(vmoe_importance_loss(route_softmax_topk(gates.log(), {}, 0, 1, false)).item<double>(), 0.16, 1e-12);
 

@@ -1,6 +1,7 @@
 // Figures 4 to 9: what their claims make of sentinels and of ends of the measured range, and trials that share data.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -28,7 +29,7 @@ Claim claim_about(const std::string& part, const Figure& figure, const Result& r
 }
 
 // 142 epochs against a cap of 150 that nobody beats: 33 % and 0 % of the trials reach zero training error.
-TEST(Figure4, FewerEpochsNeedMostTrialsToReachZeroError) {
+TEST(Figure4, P46_P47_FewerEpochsNeedMostTrialsToReachZeroError) {
   const auto epochs = [](double reached_of_five) {
     return [=](const Json& job) -> Json {
       const bool reaches = job.at("model") != "cnn" && job.at("seed").get<double>() < reached_of_five;
@@ -40,7 +41,7 @@ TEST(Figure4, FewerEpochsNeedMostTrialsToReachZeroError) {
   EXPECT_EQ(claim.measured, "only 40 % of its trials and 0 % of the CNN's reach it at 1000 samples");
 }
 
-TEST(Figure4, EpochsOfATrialWithoutZeroErrorAreNull) {
+TEST(Figure4, P25_P47_EpochsOfATrialWithoutZeroErrorAreNull) {
   DigitTrial trial;
   trial.result.epochs = {{1, 0.5, 3}, {2, 0.4, 1}};
   EXPECT_TRUE(accuracy_of(trial).at("epochs").is_null());
@@ -52,13 +53,33 @@ TEST(Figure4, EpochsOfATrialWithoutZeroErrorAreNull) {
   EXPECT_EQ(found.at("log").at("train_errors"), Json({3, 1, 0}));
 }
 
-TEST(Figure5, AnEndOfTheRangeIsSaidAndNotFitted) {
+TEST(Figure5, P48_AnEndOfTheRangeIsSaidAndNotFitted) {
   const Claim claim = claim_about("half of the trials", find_figure("pmoe/fig5"), [](const Json& job) -> Json {
     const double first = job.at("patches") == 2 ? 300 : 400 + 30 * job.at("patches").get<double>();
     return {{"success", job.at("samples").get<double>() >= first ? 100 : 0}};
   });
   EXPECT_EQ(claim.measured.find("2: at most 400, 4: 550"), 0u) << claim.measured;
   EXPECT_NE(claim.measured.find("of the 5 points inside the range"), std::string::npos) << claim.measured;
+}
+
+// Figures 6 to 9 with the paper's axes and numbers; sweeps have the guide of the theorems and the CNN as a line.
+TEST(DigitFigures, P49_P50_P51_P52_HaveThePapersAxesGuidesAndNumbers) {
+  const struct {
+    const char *figure, *axis, *measure;
+    double guide;
+    size_t published;
+  } cases[] = {{"pmoe/fig6", "experts", "accuracy", 0.25, 15},
+               {"pmoe/fig7", "patches", "accuracy", 0.375, 25},
+               {"pmoe/fig8", "patches", "found", 0, 1},
+               {"pmoe/fig9", "samples", "found_1", 0, 10}};
+  for (const auto& c : cases) {
+    const Figure& figure = find_figure(c.figure);
+    EXPECT_NE(std::ranges::find(figure.axes, c.axis), figure.axes.end()) << c.figure;
+    EXPECT_GE(figure.paper.size(), c.published) << c.figure;
+    for (const Json& row : figure.paper) EXPECT_TRUE(row.contains(c.measure)) << c.figure << ": " << row;
+    EXPECT_EQ(figure.charts.at(0).guide.has_value(), c.guide > 0) << c.figure;
+    if (c.guide > 0) EXPECT_EQ(figure.charts.at(0).guide->power, c.guide) << c.figure;
+  }
 }
 
 TEST(DigitJobs, MayShareTheDataOfTheFirst) {

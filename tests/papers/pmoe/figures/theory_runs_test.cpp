@@ -107,7 +107,7 @@ TEST(RoutingMonitor, StableFromTheLastTimeOnThatItIsReached) {
   EXPECT_EQ(stable_from(moments, 0.95), std::nullopt) << "no number stands in";
 }
 
-TEST(PlantedPatches, GoWithTheLabelAsOftenAsAsked) {
+TEST(PlantedPatches, P77_GoWithTheLabelAsOftenAsAsked) {
   const PatternModel model(easy_patterns(5));
   const PatternSamples samples = model.sample("train", 400);
   const PlantedSamples out = plant_spurious(samples, model.patterns(), 0.9, "train", 5);

@@ -20,7 +20,7 @@ ResultTable table_of(const std::vector<std::tuple<std::string, int64_t, double>>
   return testing::curve_table(points);
 }
 
-TEST(WrnFigures, P53_To_P60_HaveThePapersSizesAndNumbers) {
+TEST(WrnFigures, P32_P53_P54_P55_P57_P58_P59_P60_HaveThePapersSizesAndNumbers) {
   const struct {
     Figure figure;
     size_t points;  // of each curve
@@ -79,6 +79,16 @@ TEST(WrnFigures, NameTheirDatasets) {
 }
 
 // With the paper's own numbers of figure 10 both claims hold: 86.3 % is what WRN-pMoE has passed with 2000 of 10000.
+TEST(WrnFigures, P56_Table2HasTimesStepsAndBothCountsOfOperations) {
+  const Figure table = table2();
+  std::set<std::string> measures;
+  for (const Measure& measure : table.measures) measures.insert(measure.key);
+  for (const char* key : {"seconds", "iterations", "counted_pflop", "timed_pflop"})
+    EXPECT_TRUE(measures.contains(key)) << key;
+  ASSERT_FALSE(table.paper.empty());
+  for (const Json& row : table.paper) EXPECT_TRUE(row.contains("seconds") && row.contains("iterations")) << row;
+}
+
 TEST(WrnFigures, P53_ThePapersNumbersFulfilItsClaims) {
   for (const Figure& figure : {fig10(), fig12(), fig14()}) {
     std::vector<std::tuple<std::string, int64_t, double>> numbers;

@@ -26,7 +26,7 @@ void expect_close(const at::Tensor& a, const at::Tensor& b, double tolerance = 1
 }
 
 // P33, P35
-TEST(PatternModel, P33_SamplesMeetEveryConstraint) {
+TEST(PatternModel, P33_P35_SamplesMeetEveryConstraint) {
   for (const PatternModelOptions& options : {easy_patterns(3), hard_patterns(3), three_classes()}) {
     const PatternModel model(options);
     const int64_t c = options.classes, n = options.patches;
