@@ -4,7 +4,6 @@
 #include <cctype>
 #include <charconv>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "sparsight/core/error.h"
@@ -15,13 +14,13 @@
 namespace sparsight {
 namespace {
 
-// A CSV file whose columns are found by name.
+// The rows of a CSV file, one after another, with columns that are found by name.
 class NamedColumns {
  public:
-  NamedColumns(std::string_view text, std::string name) : name_(std::move(name)), rows_(parse_csv(text, name_)) {
-    if (rows_.empty()) fail(name_, " is empty; expected a line of column names");
-    header_ = rows_.front().fields;
-    rows_.erase(rows_.begin());
+  NamedColumns(std::string_view text, const std::string& name) : name_(name), reader_(text, name) {
+    const CsvRow* header = reader_.next();
+    if (header == nullptr) fail(name_, " is empty; expected a line of column names");
+    header_ = header->fields;
   }
 
   size_t column(const std::string& wanted) const {
@@ -30,34 +29,37 @@ class NamedColumns {
     return static_cast<size_t>(found - header_.begin());
   }
 
-  size_t rows() const { return rows_.size(); }
-  const std::string& at(size_t row, size_t column) const {
-    const CsvRow& fields = rows_[row];
-    if (fields.fields.size() != header_.size())
-      fail(name_, ":", fields.line, ": ", fields.fields.size(), " fields, where the first line has ", header_.size());
-    return fields.fields[column];
+  // Goes on to the next row; false at the end.
+  bool next() {
+    row_ = reader_.next();
+    if (row_ != nullptr && row_->fields.size() != header_.size())
+      fail(position(), ": ", row_->fields.size(), " fields, where the first line has ", header_.size());
+    return row_ != nullptr;
   }
-  int64_t number(size_t row, size_t column) const {
-    const std::string& field = at(row, column);
+
+  const std::string& at(size_t column) const { return row_->fields[column]; }
+  int64_t number(size_t column) const {
+    const std::string& field = at(column);
     int64_t value = 0;
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
     if (error != std::errc() || end != field.data() + field.size() || value < 0)
-      fail(position(row), ": ", header_[column], " is \"", printable(field), "\"; expected a whole number");
+      fail(position(), ": ", header_[column], " is \"", printable(field), "\"; expected a whole number");
     return value;
   }
   // A field that becomes part of a path: letters and digits.
-  const std::string& word(size_t row, size_t column) const {
-    const std::string& field = at(row, column);
+  const std::string& word(size_t column) const {
+    const std::string& field = at(column);
     const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0; };
     if (field.empty() || !std::all_of(field.begin(), field.end(), is_plain))
-      fail(position(row), ": ", header_[column], " is \"", printable(field), "\"; expected letters and digits");
+      fail(position(), ": ", header_[column], " is \"", printable(field), "\"; expected letters and digits");
     return field;
   }
-  std::string position(size_t row) const { return cat(name_, ":", rows_[row].line); }
+  std::string position() const { return cat(name_, ":", row_->line); }
 
  private:
   std::string name_;
-  std::vector<CsvRow> rows_;
+  CsvReader reader_;
+  const CsvRow* row_ = nullptr;
   std::vector<std::string> header_;
 };
 
@@ -81,62 +83,78 @@ DataSetPtr wilds_set(const std::string& name, const std::string& root, WildsTabl
   return std::make_shared<ImageFilesSet>(std::move(info), std::move(files));
 }
 
-int64_t rank_in(const std::set<std::string>& sorted, const std::string& value) {
-  return std::distance(sorted.begin(), sorted.find(value));
-}
+// Numbers different values in the order in which they are first added.
+template <class Value>
+class Numbering {
+ public:
+  int64_t add(const Value& value) { return numbers_.try_emplace(value, std::ssize(numbers_)).first->second; }
+
+  // The values in ascending order. places: receives the place of each number in it.
+  std::vector<Value> sorted(std::vector<int64_t>& places) const {
+    std::vector<Value> values;
+    places.resize(numbers_.size());
+    for (const auto& [value, number] : numbers_) {
+      places[static_cast<size_t>(number)] = std::ssize(values);
+      values.push_back(value);
+    }
+    return values;
+  }
+
+ private:
+  std::map<Value, int64_t> numbers_;
+};
 
 std::map<std::string, std::string> region_of_countries(std::string_view text, const std::string& name) {
-  const NamedColumns table(text, name);
+  NamedColumns table(text, name);
   const size_t code = table.column("alpha-3"), region = table.column("region");
   std::map<std::string, std::string> regions;
-  for (size_t row = 0; row < table.rows(); ++row)
-    if (!table.at(row, region).empty()) regions[table.at(row, code)] = table.at(row, region);
+  while (table.next())
+    if (!table.at(region).empty()) regions[table.at(code)] = table.at(region);
   return regions;
 }
 
 }  // namespace
 
 WildsTable parse_camelyon17(std::string_view text, const std::string& name) {
-  const NamedColumns table(text, name);
+  NamedColumns table(text, name);
   const size_t patient = table.column("patient"), node = table.column("node"), x = table.column("x_coord"),
                y = table.column("y_coord"), tumor = table.column("tumor"), center = table.column("center");
   WildsTable result;
   result.classes = {"normal", "tumor"};
-  std::set<int64_t> hospitals;
-  for (size_t row = 0; row < table.rows(); ++row) hospitals.insert(table.number(row, center));
-  for (const int64_t hospital : hospitals) result.environments.push_back(cat("hospital_", hospital));
-  for (size_t row = 0; row < table.rows(); ++row) {
-    const int64_t label = table.number(row, tumor);
-    if (label > 1) fail(table.position(row), ": tumor is ", label, "; expected 0 or 1");
-    const std::string lymph_node = cat("patient_", table.word(row, patient), "_node_", table.number(row, node));
-    result.images.push_back({cat("patches/", lymph_node, "/patch_", lymph_node, "_x_", table.number(row, x), "_y_",
-                                 table.number(row, y), ".png"),
-                             label, std::distance(hospitals.begin(), hospitals.find(table.number(row, center)))});
+  Numbering<int64_t> hospitals;
+  while (table.next()) {
+    const int64_t label = table.number(tumor);
+    if (label > 1) fail(table.position(), ": tumor is ", label, "; expected 0 or 1");
+    const std::string lymph_node = cat("patient_", table.word(patient), "_node_", table.number(node));
+    result.images.push_back(
+        {cat("patches/", lymph_node, "/patch_", lymph_node, "_x_", table.number(x), "_y_", table.number(y), ".png"),
+         label, hospitals.add(table.number(center))});
   }
+  std::vector<int64_t> places;
+  for (const int64_t hospital : hospitals.sorted(places)) result.environments.push_back(cat("hospital_", hospital));
+  for (WildsImage& image : result.images) image.environment = places[static_cast<size_t>(image.environment)];
   return result;
 }
 
 WildsTable parse_fmow(std::string_view metadata, const std::string& metadata_name, std::string_view countries,
                       const std::string& countries_name) {
   const std::map<std::string, std::string> regions = region_of_countries(countries, countries_name);
-  const NamedColumns table(metadata, metadata_name);
+  NamedColumns table(metadata, metadata_name);
   const size_t category = table.column("category"), country = table.column("country_code"),
                split = table.column("split");
-  std::set<std::string> classes;
-  for (size_t row = 0; row < table.rows(); ++row) classes.insert(table.at(row, category));
   WildsTable result;
-  result.classes.assign(classes.begin(), classes.end());
-  for (size_t row = 0; row < table.rows(); ++row) {
-    const auto known = regions.find(table.at(row, country));
+  Numbering<std::string> classes, environments;
+  for (int64_t row = 0; table.next(); ++row) {
+    const auto known = regions.find(table.at(country));
     const std::string region = known == regions.end() ? "Other" : known->second;
-    auto& environments = result.environments;
-    const auto found = std::find(environments.begin(), environments.end(), region);
-    const int64_t environment = std::distance(environments.begin(), found);
-    if (found == environments.end()) environments.push_back(region);
-    if (table.at(row, split) == "seq") continue;
-    result.images.push_back(
-        {cat("images/rgb_img_", row, ".png"), rank_in(classes, table.at(row, category)), environment});
+    const int64_t environment = environments.add(region), label = classes.add(table.at(category));
+    if (environment == std::ssize(result.environments)) result.environments.push_back(region);
+    if (table.at(split) == "seq") continue;
+    result.images.push_back({cat("images/rgb_img_", row, ".png"), label, environment});
   }
+  std::vector<int64_t> places;
+  result.classes = classes.sorted(places);
+  for (WildsImage& image : result.images) image.label = places[static_cast<size_t>(image.label)];
   return result;
 }
 

@@ -14,8 +14,28 @@ struct CsvRow {
   std::vector<std::string> fields;
 };
 
-// Skips empty lines and a byte order mark. Raises Error for a quote that is not closed or that is inside a plain
-// field.
+// Reads one row after another, so that a file of millions of rows takes no more memory than its text. Skips empty lines
+// and a byte order mark.
+class CsvReader {
+ public:
+  // text: must outlive the reader. name: what errors call it.
+  CsvReader(std::string_view text, std::string name);
+  // The next row; null at the end. It is valid until the next call. Raises Error for a quote that is not closed or that
+  // is inside a plain field.
+  const CsvRow* next();
+
+ private:
+  std::string quoted_field();
+  std::string plain_field();
+
+  std::string_view text_;
+  std::string name_;
+  size_t at_ = 0;
+  int64_t line_ = 1;
+  CsvRow row_;
+};
+
+// All rows of a CsvReader.
 std::vector<CsvRow> parse_csv(std::string_view text, const std::string& name);
 
 }  // namespace sparsight

@@ -1,5 +1,7 @@
 #include "sparsight/data/domainbed/wilds.h"
 
+#include <ctime>
+
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
@@ -80,6 +82,29 @@ TEST(Wilds, SaysWhatIsWrongWithMetadata) {
   EXPECT_EQ(patches(with(kPatches, "099", "../9")), "metadata.csv:5: patient is \"../9\"; expected letters and digits");
   EXPECT_EQ(patches(with(kPatches, ",3,0,0", ",3,0")), "metadata.csv:4: 8 fields, where the first line has 9");
   EXPECT_EQ(patches(""), "metadata.csv is empty; expected a line of column names");
+}
+
+// As many rows as Camelyon17 has, each with a value of its own. A search among all of them for every row took over a
+// minute; the time is the processor's, so that other processes do not count.
+TEST(Wilds, MetadataWithAnotherValueInEachRowAreReadInLinearTime) {
+  constexpr int64_t kRows = 455954;
+  std::string patches = "patient,node,x_coord,y_coord,tumor,center\n", places = "split,category,country_code\n",
+              countries = "alpha-3,region\n";
+  for (int64_t row = 0; row < kRows; ++row) {
+    patches += cat("004,4,1,2,0,", kRows - row, "\n");
+    places += cat("train,place", row, ",country", row, "\n");
+    countries += cat("country", row, ",region", row, "\n");
+  }
+  const std::clock_t begin = std::clock();
+  const WildsTable hospitals = parse_camelyon17(patches, "metadata.csv");
+  const WildsTable regions = parse_fmow(places, "rgb_metadata.csv", countries, "countries.csv");
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 20);
+  ASSERT_EQ(std::ssize(hospitals.environments), kRows);
+  EXPECT_EQ(hospitals.environments.front(), "hospital_1");
+  EXPECT_EQ(hospitals.images.front().environment, kRows - 1);
+  ASSERT_EQ(std::ssize(regions.environments), kRows);
+  EXPECT_EQ(regions.images.back().environment, kRows - 1);
+  EXPECT_EQ(regions.classes[static_cast<size_t>(regions.images[7].label)], "place7");
 }
 
 TEST(Wilds, OtherCountsThanThePublishedAreRefused) {
