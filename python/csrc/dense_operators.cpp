@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include "python/csrc/backward_tensors.h"
+#include "python/csrc/checked_arguments.h"
 #include "python/csrc/operators.h"
 #include "sparsight/ops/attention.h"
 #include "sparsight/ops/expert_mlp.h"
@@ -198,12 +199,12 @@ void define_dense_operators(torch::Library& m) {
 }
 
 void add_dense_kernels(torch::Library& m) {
-  m.impl("mlp", &dense_mlp_kernel);
-  m.impl("mlp_forward", &dense_mlp_forward);
-  m.impl("mlp_backward", &dense_mlp_backward);
-  m.impl("self_attention", &self_attention_kernel);
-  m.impl("self_attention_forward", &self_attention_forward);
-  m.impl("self_attention_backward", &self_attention_backward);
+  m.impl("mlp", &Checked<&dense_mlp_kernel>::call);
+  m.impl("mlp_forward", &Checked<&dense_mlp_forward>::call);
+  m.impl("mlp_backward", &Checked<&dense_mlp_backward>::call);
+  m.impl("self_attention", &Checked<&self_attention_kernel>::call);
+  m.impl("self_attention_forward", &Checked<&self_attention_forward>::call);
+  m.impl("self_attention_backward", &Checked<&self_attention_backward>::call);
 }
 
 void add_dense_derivatives(torch::Library& m) {

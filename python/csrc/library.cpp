@@ -1,6 +1,7 @@
 // The operators torch.ops.sparsight.*: their schemas, kernels and derivatives. Their fake kernels are in
 // sparsight/_library.py. What they compute is documented in routing_calls.h, expert_ops.h, packed_ops.h,
 // dense_operators.cpp and router_setup.h.
+#include "python/csrc/checked_arguments.h"
 #include "python/csrc/expert_ops.h"
 #include "python/csrc/operators.h"
 #include "python/csrc/packed_ops.h"
@@ -194,12 +195,12 @@ namespace {
 void add_kernels(torch::Library& m) {
   add_routing_kernels(m);
   add_dense_kernels(m);
-  m.impl("moe_mlp", &mlp);
-  m.impl("moe_mlp_forward", &mlp_forward);
-  m.impl("moe_mlp_backward", &mlp_backward);
-  m.impl("pack_moe_mlp", &pack_mlp);
-  m.impl("packed_moe_mlp", &packed_mlp);
-  m.impl("router_post_step_update", &post_step_update);
+  m.impl("moe_mlp", &Checked<&mlp>::call);
+  m.impl("moe_mlp_forward", &Checked<&mlp_forward>::call);
+  m.impl("moe_mlp_backward", &Checked<&mlp_backward>::call);
+  m.impl("pack_moe_mlp", &Checked<&pack_mlp>::call);
+  m.impl("packed_moe_mlp", &Checked<&packed_mlp>::call);
+  m.impl("router_post_step_update", &Checked<&post_step_update>::call);
 }
 
 }  // namespace

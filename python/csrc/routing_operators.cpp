@@ -1,6 +1,7 @@
 // The routing operators: kernels that call routing_calls.h, and one autograd function for all of them.
 #include <algorithm>
 
+#include "python/csrc/checked_arguments.h"
 #include "python/csrc/operators.h"
 #include "python/csrc/routing_calls.h"
 
@@ -229,10 +230,10 @@ Tensor loss_autograd(Text config, c10::SymInt images, const OptionalTensor& logi
 }  // namespace
 
 void add_routing_kernels(torch::Library& m) {
-  m.impl("route", &route);
-  m.impl("mix", &mix);
-  m.impl("routing_loss", &routing_loss);
-  m.impl("routing_backward", &routing_backward);
+  m.impl("route", &Checked<&route>::call);
+  m.impl("mix", &Checked<&mix>::call);
+  m.impl("routing_loss", &Checked<&routing_loss>::call);
+  m.impl("routing_backward", &Checked<&routing_backward>::call);
 }
 
 void add_routing_derivatives(torch::Library& m) {

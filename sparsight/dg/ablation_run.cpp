@@ -77,6 +77,9 @@ AblationRow costed(AblationRow row, const DgRun& run, const ImageShape& shape) {
 }
 
 std::vector<int64_t> tested(const DgAblation& ablation) {
+  for (const int64_t environment : ablation.test_envs)
+    if (std::ranges::count(ablation.test_envs, environment) > 1)
+      fail_usage("the test environment ", environment, " is named twice; give each once");
   if (!ablation.test_envs.empty()) return ablation.test_envs;
   std::vector<int64_t> all;
   for (int64_t e = 0; e < environments_of_set(ablation.run); ++e) all.push_back(e);
@@ -100,14 +103,18 @@ std::vector<std::string> titles_of(const DgAblation& ablation) {
   return titles;
 }
 
-std::vector<DgRun> runs_of(const DgAblation& ablation, const DgRun& baseline, const AblationRow& row) {
-  std::vector<DgRun> runs;
-  for (int64_t trial = ablation.first_trial; trial < ablation.first_trial + ablation.trials; ++trial)
-    for (const int64_t environment : tested(ablation)) {
-      DgRun run = baseline;
-      run.variation = row.variation, run.trial_seed = trial, run.hparams_seed = 0, run.test_envs = {environment};
-      runs.push_back(run);
-    }
+DgRunList runs_of(const DgAblation& ablation, const DgRun& baseline, const AblationRow& row) {
+  DgRun common = baseline;
+  common.variation = row.variation, common.hparams_seed = 0;
+  const std::vector<int64_t> environments = tested(ablation);
+  DgRunList runs;
+  runs.append(static_cast<size_t>(ablation.trials) * environments.size(),
+              [common, environments, first = ablation.first_trial](size_t i) {
+                DgRun run = common;
+                run.trial_seed = first + static_cast<int64_t>(i / environments.size());
+                run.test_envs = {environments[i % environments.size()]};
+                return run;
+              });
   return runs;
 }
 
@@ -158,12 +165,13 @@ std::vector<DgRun> ablation_runs(const DgAblation& ablation, const AblationRow& 
 
 JobList ablation_jobs(const DgAblation& ablation, const std::vector<AblationRow>& rows) {
   const DgRun baseline = baseline_of(ablation);
-  std::vector<DgRun> runs;
+  DgRunList runs;
   std::vector<std::vector<std::string>> done;
   for (const AblationRow& row : rows) {
     if (std::ranges::find(done, row.variation) != done.end()) continue;
     done.push_back(row.variation);
-    for (const DgRun& run : runs_of(ablation, baseline, row)) runs.push_back(run);
+    const DgRunList of_row = runs_of(ablation, baseline, row);
+    for (const auto& block : of_row.blocks()) runs.append(block.count, block.at);
   }
   return jobs_of_runs(cat("dg ablate ", ablation.run.set), runs);
 }
@@ -180,7 +188,7 @@ DgTable ablation_table(const DgAblation& ablation, const std::vector<AblationRow
     for (const DgRun& run : runs_of(ablation, baseline, ablated))
       if (const std::string file = results_of_job(run, store); std::filesystem::exists(file))
         results.push_back(read_dg_result(file));
-    const TrialAccuracies trials = accuracies_of(results, table.rule, tested(ablation));
+    const TrialAccuracies trials = accuracies_of(pointers_to(results), table.rule, tested(ablation));
     DgTable::Row row = row_of(label_of(ablated), trials, table.columns.size());
     const std::map<int64_t, double> averages = averages_of(trials);
     if (ablated.setting.empty()) of_baseline = averages;

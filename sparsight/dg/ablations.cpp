@@ -87,6 +87,9 @@ const std::vector<Ablation>& gmoe_ablations() {
 
 std::vector<Ablation> ablations_named(const std::vector<std::string>& names) {
   std::vector<Ablation> found;
+  for (const std::string& name : names)
+    if (std::ranges::count(names, name) > 1)
+      fail_usage("the factor ", printable(name), " is named twice; give each once");
   for (const std::string& name : names) found.push_back(entry_named(name, gmoe_ablations(), "factor to vary"));
   return found;
 }

@@ -27,6 +27,7 @@ void check_run(const DgRun& run, int64_t environments, const AlgorithmFacts& fac
   for (const int64_t environment : run.test_envs)
     if (environment < 0 || environment >= environments)
       fail_usage("test environment ", environment, ": ", run.set, " has the environments 0 to ", environments - 1);
+  if (tested == 0) fail_usage("no test environment is named; give one or more with --test-envs, such as --test-envs 0");
   if (training < 1) fail_usage("every environment of ", run.set, " is tested; leave at least one to train on");
   if (training < facts.domains)
     fail_usage("algorithm ", run.algorithm, " needs at least ", facts.domains, " training environments; with ", tested,
@@ -37,11 +38,17 @@ void check_run(const DgRun& run, int64_t environments, const AlgorithmFacts& fac
                 " is left there is nothing to compare, and it trains as erm, as in DomainBed");
 }
 
-void check_runs(const std::vector<DgRun>& runs) {
+void check_runs(const DgRunList& runs) {
+  constexpr int64_t kRandomChoice = 1;
   std::set<std::string> warned;
-  for (const DgRun& run : runs) {
-    dg_config(run);
-    check_run(run, environments_of_set(run), algorithms().facts(run.algorithm), warned);
+  for (const auto& block : runs.blocks()) {
+    const int64_t trial = block.at(0).trial_seed, hparams = block.at(0).hparams_seed;
+    for (size_t i = 0; i < block.count; ++i) {
+      const DgRun run = block.at(i);
+      if (run.trial_seed != trial || run.hparams_seed > hparams + kRandomChoice) break;
+      dg_config(run);
+      check_run(run, environments_of_set(run), algorithms().facts(run.algorithm), warned);
+    }
   }
 }
 

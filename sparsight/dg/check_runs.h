@@ -15,8 +15,9 @@ int64_t environments_of_set(const DgRun& run);
 
 // Raises UsageError where one of the runs has no configuration, tests an environment that there is not, or leaves its
 // algorithm too few environments to train on (AlgorithmFacts::domains). Warns, once for each algorithm, where there is
-// one and nothing to compare it with.
-void check_runs(const std::vector<DgRun>& runs);
+// one and nothing to compare it with. Of each block it looks at the first trial with two hyper-parameter seeds: the
+// default values and a random choice.
+void check_runs(const DgRunList& runs);
 
 // The same of one run, `environments` of its dataset and what its algorithm says; adds the algorithms of which it warns
 // to `warned`.

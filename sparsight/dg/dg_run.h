@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sparsight/core/lazy_list.h"
 #include "sparsight/core/options.h"
 #include "sparsight/dg/dg_models.h"
 #include "sparsight/dg/hyperparameters.h"
@@ -27,6 +28,10 @@ struct DgRun {
   // After them; where one names another component, settings that it does not have are left out.
   std::vector<std::string> variation = {};
 };
+
+// Runs as a sweep lists them. Those of one block differ in test environments, trial and hyper-parameter seed only; the
+// test environments change fastest, then the hyper-parameter seed.
+using DgRunList = LazyList<DgRun>;
 
 // DomainBed's seed of the run: a hash of dataset and algorithm by its names ("PACS", "ERM"), test environments and seeds.
 uint32_t run_seed(const DgRun& run);

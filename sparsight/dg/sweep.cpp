@@ -4,30 +4,35 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/data/domainbed/domain_sets.h"
+#include "sparsight/dg/data_identity.h"
 
 namespace sparsight {
 namespace {
 
+// Data of one's own are what they hold, wherever the folder is and however its path is written.
 Json to_json(const DgRun& run) {
   Json json = dg_arguments(run);
-  json["root"] = run.root;
+  json["root"] = "";
   json["model"] = run.model;
   json["eval_every"] = run.eval_every;
   json["image_size"] = run.image_size;
   json["overrides"] = run.overrides;
   if (!run.variation.empty()) json["variation"] = run.variation;
+  if (!run.root.empty()) json["data"] = data_identity(run);
   return json;
 }
 
-DgRun run_from(const Json& json) {
+DgRun run_from(const Json& json, const std::string& root) {
   DgRun run;
-  run.set = json.at("dataset"), run.root = json.at("root"), run.algorithm = json.at("algorithm");
+  run.set = json.at("dataset"), run.root = root, run.algorithm = json.at("algorithm");
   run.model = json.at("model");
   run.test_envs = json.at("test_envs").get<std::vector<int64_t>>();
   run.trial_seed = json.at("trial_seed"), run.hparams_seed = json.at("hparams_seed");
@@ -38,28 +43,51 @@ DgRun run_from(const Json& json) {
   return run;
 }
 
-Json train_job(const Json& settings, const std::string& folder) {
-  const std::vector<Json> lines = train_dg(run_from(settings), folder + "/run");
+Json train_job(const DgRun& run, const std::string& folder) {
+  const std::vector<Json> lines = train_dg(run, folder + "/run");
   return {{"evaluations", lines.size()}, {"last", lines.back()}};
 }
 
-// Those of one dataset.
-void add_runs(std::vector<DgRun>& runs, const DgSweep& sweep) {
+// "erm (gmoe) on pacs, test environments 0 and 2, trial 1, hyper-parameter seed 0"
+std::string job_text(const Json& settings) {
+  const DgRun run = run_from(settings, "");
+  std::vector<std::string> tested;
+  for (const int64_t environment : run.test_envs) tested.push_back(std::to_string(environment));
+  return cat(run.algorithm, " (", model_of(run).name, ") on ", run.set, ", test environment",
+             tested.size() == 1 ? " " : "s ", join(tested, " and "), ", trial ", run.trial_seed,
+             ", hyper-parameter seed ", run.hparams_seed, run.variation.empty() ? "" : ", " + join(run.variation, " "));
+}
+
+void check_different(const std::vector<std::string>& names, const char* what) {
+  std::set<std::string> seen;
+  for (const std::string& name : names)
+    if (!seen.insert(name).second) fail_usage("the ", what, " ", printable(name), " is named twice; give each once");
+}
+
+// The runs of one dataset.
+void add_runs(DgRunList& runs, const DgSweep& sweep) {
+  constexpr double kMostRuns = 1e15;
   const int64_t environments = environments_of_set(sweep.run);
   std::vector<std::vector<int64_t>> sets =
       sweep.single_source ? single_source_sets(environments) : test_sets(environments, sweep.pairs);
   std::erase_if(sets, [&](const auto& tested) { return std::ssize(tested) >= environments; });  // nothing trains
+  if (static_cast<double>(sweep.trials) * static_cast<double>(sweep.hparams) * static_cast<double>(sets.size()) >
+      kMostRuns)
+    fail_usage("the sweep has more than 10^15 runs; use fewer trials or hyper-parameter seeds");
+  const auto hparams = static_cast<size_t>(sweep.hparams), count = static_cast<size_t>(sweep.trials) * hparams;
   const std::vector<std::string> models = sweep.models.empty() ? std::vector{sweep.run.model} : sweep.models;
   for (const std::string& model : models)
-    for (const std::string& algorithm : sweep.algorithms)
-      for (int64_t trial = sweep.first_trial; trial < sweep.first_trial + sweep.trials; ++trial)
-        for (int64_t hparams = 0; hparams < sweep.hparams; ++hparams)
-          for (const std::vector<int64_t>& test_envs : sets) {
-            DgRun run = sweep.run;
-            run.model = model, run.algorithm = algorithm, run.test_envs = test_envs;
-            run.trial_seed = trial, run.hparams_seed = hparams, run.single_source = sweep.single_source;
-            runs.push_back(run);
-          }
+    for (const std::string& algorithm : sweep.algorithms) {
+      DgRun common = sweep.run;
+      common.model = model, common.algorithm = algorithm, common.single_source = sweep.single_source;
+      runs.append(count * sets.size(), [common, sets, hparams, first = sweep.first_trial](size_t i) {
+        DgRun run = common;
+        run.test_envs = sets[i % sets.size()];
+        run.hparams_seed = static_cast<int64_t>(i / sets.size() % hparams);
+        run.trial_seed = first + static_cast<int64_t>(i / sets.size() / hparams);
+        return run;
+      });
+    }
 }
 
 }  // namespace
@@ -82,13 +110,19 @@ std::vector<std::vector<int64_t>> single_source_sets(int64_t environments) {
   return sets;
 }
 
-std::vector<DgRun> sweep_runs(const DgSweep& sweep) {
+DgRunList sweep_runs(const DgSweep& sweep) {
   if (!sweep.sets.empty() && !sweep.run.root.empty())
     fail_usage("--data is the folder of one dataset; several are read from their usual folders below SPARSIGHT_DATA");
-  std::vector<DgRun> runs;
-  for (const std::string& set : sweep.sets.empty() ? std::vector{sweep.run.set} : sweep.sets) {
+  check_different(sweep.algorithms, "algorithm");
+  check_different(sweep.models, "model");
+  std::vector<std::string> sets;
+  for (const std::string& set : sweep.sets.empty() ? std::vector{sweep.run.set} : sweep.sets)
+    sets.push_back(domain_set(set).name);
+  check_different(sets, "dataset");
+  DgRunList runs;
+  for (const std::string& set : sets) {
     DgSweep of_set = sweep;
-    of_set.run.set = domain_set(set).name;
+    of_set.run.set = set;
     add_runs(runs, of_set);
   }
   if (runs.empty()) fail_usage("the sweep has no runs; give it an algorithm, trials and hyper-parameter seeds");
@@ -101,7 +135,7 @@ JobList sweep_jobs(const DgSweep& sweep) { return jobs_of_runs("dg " + sets_text
 
 std::string common_text(const DgRun& run) {
   std::vector<std::string> parts;
-  if (!run.root.empty()) parts.push_back("data " + run.root);
+  if (!run.root.empty()) parts.push_back("data " + data_identity(run));
   if (run.image_size != DgRun().image_size) parts.push_back(cat("image size ", run.image_size));
   if (run.steps > 0) parts.push_back(cat(run.steps, " steps"));
   if (run.eval_every > 0) parts.push_back(cat("evaluations every ", run.eval_every));
@@ -122,7 +156,7 @@ DgResult train_in_store(const DgRun& run, const JobStore& store) {
     if (interrupted()) fail("interrupted");
     if (const std::optional<FileLock> lock = store.claim(settings)) {
       const auto begin = Clock::now();
-      const Json result = train_job(settings, store.job_folder(settings));
+      const Json result = train_job(run, store.job_folder(settings));
       store.finish(settings, {result, std::chrono::duration<double>(Clock::now() - begin).count()});
     } else {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -131,14 +165,19 @@ DgResult train_in_store(const DgRun& run, const JobStore& store) {
   return read_dg_result(results_of_job(run, store));
 }
 
-JobList jobs_of_runs(const std::string& name, const std::vector<DgRun>& runs) {
+JobList jobs_of_runs(const std::string& name, const DgRunList& runs) {
   JobList list;
   list.name = name;
   check_runs(runs);
-  for (const DgRun& run : runs) list.settings.push_back(to_json(run));
-  list.run = train_job;
+  for (const auto& block : runs.blocks())
+    list.settings.append(block.count, [at = block.at](size_t i) { return to_json(at(i)); });
+  const std::string root = runs.empty() ? "" : runs.front().root;
+  list.run = [root](const Json& settings, const std::string& folder) {
+    return train_job(run_from(settings, root), folder);
+  };
   list.expected_seconds = [](const Json& settings) { return settings.at("steps").get<double>(); };
   list.expects_ratios = true;
+  list.describe = job_text;
   return list;
 }
 

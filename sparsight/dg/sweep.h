@@ -28,17 +28,19 @@ std::vector<std::vector<int64_t>> test_sets(int64_t environments, bool pairs);
 // All but each environment: E sets.
 std::vector<std::vector<int64_t>> single_source_sets(int64_t environments);
 
-std::vector<DgRun> sweep_runs(const DgSweep& sweep);
+// Their number costs nothing. Raises UsageError for an algorithm, model or dataset that is named twice.
+DgRunList sweep_runs(const DgSweep& sweep);
 
 // "pacs, vlcs"
 std::string sets_text(const DgSweep& sweep);
-// What all runs of a sweep have in common besides its datasets, for the identity of its folder: "data photos, 300
-// steps, optimizer.lr=0.001"; "" if everything is as published.
+// What all runs of a sweep have in common besides its datasets, for the identity of its folder: "data 6f1c.., 300
+// steps, optimizer.lr=0.001", data by their fingerprint; "" if everything is as published.
 std::string common_text(const DgRun& run);
 
 // The runs as jobs; each trains in its own folder and leaves results.jsonl there. Raises UsageError as check_runs().
 JobList sweep_jobs(const DgSweep& sweep);
-JobList jobs_of_runs(const std::string& name, const std::vector<DgRun>& runs);
+// runs: all have the same `root`.
+JobList jobs_of_runs(const std::string& name, const DgRunList& runs);
 // Where the job of a run leaves it.
 std::string results_of_job(const DgRun& run, const JobStore& store);
 // The result of a run, which is trained there if no process has done so; waits for one that does. Raises Error where

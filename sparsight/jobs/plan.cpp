@@ -17,43 +17,67 @@ std::string hours_text(double seconds) {
   return cat(text, " hours");
 }
 
+// A number without a unit where the list declares none, or only ratios.
+double declared_seconds(const JobList& list, const Json& job) {
+  const double seconds = list.expected_seconds ? list.expected_seconds(job) : 1;
+  SPARSIGHT_CHECK(seconds > 0 && std::isfinite(seconds));
+  return seconds;
+}
+
+bool times_are_declared(const JobList& list) { return list.expected_seconds && !list.expects_ratios; }
+
+// Of jobs of which none has been started. Looks at one job of each block.
+JobPlan unstarted_plan(const JobList& list) {
+  JobPlan plan;
+  plan.name = list.name;
+  plan.jobs = std::ssize(list.settings);
+  if (!times_are_declared(list)) return plan;
+  plan.seconds_left = plan.longest_left = 0;
+  for (const auto& block : list.settings.blocks()) {
+    const double seconds = declared_seconds(list, block.at(0));
+    *plan.seconds_left += static_cast<double>(block.count) * seconds;
+    plan.longest_left = std::max(*plan.longest_left, seconds);
+  }
+  return plan;
+}
+
 Json hours(const std::optional<double>& seconds) { return seconds ? Json(*seconds / 3600) : Json(); }
 
 }  // namespace
 
-std::vector<double> expected_seconds(const JobList& list, const JobStore* store) {
+std::vector<double> expected_seconds(const JobList& list, const JobStore& store) {
   std::vector<double> expected;
   double measured = 0, expected_of_measured = 0;
   for (const Json& job : list.settings) {
-    expected.push_back(list.expected_seconds ? list.expected_seconds(job) : 1);
-    SPARSIGHT_CHECK(expected.back() > 0 && std::isfinite(expected.back()));
-    if (const auto done = store ? store->read(job) : std::nullopt) {
+    expected.push_back(declared_seconds(list, job));
+    if (const auto done = store.read(job)) {
       measured += done->seconds;
       expected_of_measured += expected.back();
     }
   }
   if (expected_of_measured > 0)
     for (double& seconds : expected) seconds *= measured / expected_of_measured;
-  else if (!list.expected_seconds || list.expects_ratios)
+  else if (!times_are_declared(list))
     expected.clear();
   return expected;
 }
 
 JobPlan plan_jobs(const JobList& list, const JobStore* store) {
+  if (store == nullptr) return unstarted_plan(list);
   JobPlan plan;
   plan.name = list.name;
   plan.jobs = std::ssize(list.settings);
-  const std::vector<double> expected = expected_seconds(list, store);
+  const std::vector<double> expected = expected_seconds(list, *store);
   if (!expected.empty()) plan.seconds_left = plan.longest_left = 0;
   for (size_t i = 0; i < list.settings.size(); ++i) {
-    const Json& job = list.settings[i];
-    if (const auto done = store ? store->read(job) : std::nullopt) {
+    const Json job = list.settings[i];
+    if (const auto done = store->read(job)) {
       ++plan.done;
       plan.seconds_done += done->seconds;
       continue;
     }
-    plan.failed += store && store->has_failed(job);
-    plan.running += store && store->is_claimed(job);
+    plan.failed += store->has_failed(job);
+    plan.running += store->is_claimed(job);
     if (expected.empty()) continue;
     *plan.seconds_left += expected[i];
     plan.longest_left = std::max(*plan.longest_left, expected[i]);

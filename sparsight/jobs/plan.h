@@ -21,12 +21,12 @@ struct JobPlan {
   int64_t left() const { return jobs - done; }
 };
 
-// store: null if nothing has been started.
+// store: null if nothing has been started; then the cost is that of the blocks of the list, not of its jobs.
 JobPlan plan_jobs(const JobList& list, const JobStore* store);
 
 // Estimated seconds of each job: the list's own estimate, scaled to fit the finished jobs; their mean if the list has
 // none. {} if unknown.
-std::vector<double> expected_seconds(const JobList& list, const JobStore* store);
+std::vector<double> expected_seconds(const JobList& list, const JobStore& store);
 
 // "pmoe/fig4: 27 jobs, 10 done, 17 left (1 failed before, 2 running); estimated time 0.24 hours, 0.12 hours with 2
 // processes (based on the finished jobs)"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <numeric>
 #include <regex>
 #include <thread>
 
@@ -28,6 +29,7 @@ constexpr int kMaxIdleWorkers = 3;
 bool is_over(const JobStore& store, const Json& job) { return store.is_done(job) || store.has_failed(job); }
 
 void do_job(const JobList& list, const JobStore& store, const Json& job) {
+  if (list.describe) log_info(list.name, ": ", list.describe(job));
   const auto begin = Clock::now();
   Json result;
   try {
@@ -43,35 +45,43 @@ void do_job(const JobList& list, const JobStore& store, const Json& job) {
 // The jobs that were neither done nor failed at the last check.
 class JobsLeft {
  public:
-  JobsLeft(const JobList& list, const JobStore& store) : list_(list), store_(store) {
-    for (const Json& job : list.settings) left_.push_back(&job);
+  JobsLeft(const JobList& list, const JobStore& store) : list_(list), store_(store), left_(list.settings.size()) {
+    std::iota(left_.begin(), left_.end(), size_t{0});
     look();
   }
   void look() {
-    std::erase_if(left_, [this](const Json* job) {
-      const bool done = store_.is_done(*job), failed = !done && store_.has_failed(*job);
+    std::erase_if(left_, [this](size_t index) {
+      const Json job = list_.settings[index];
+      const bool done = store_.is_done(job), failed = !done && store_.has_failed(job);
       failed_ += failed;
       return done || failed;
     });
   }
   void show(Progress& progress) const { progress.update(over(), failed_ > 0 ? cat(failed_, " failed") : ""); }
   bool none() const { return left_.empty(); }
-  int64_t over() const { return std::ssize(list_.settings) - std::ssize(left_); }
+  int64_t count() const { return std::ssize(left_); }
+  int64_t over() const { return std::ssize(list_.settings) - count(); }
   // Those that no process is running.
   int64_t free() const {
-    return std::count_if(left_.begin(), left_.end(), [this](const Json* job) { return !store_.is_claimed(*job); });
+    return std::ranges::count_if(left_, [this](size_t index) { return !store_.is_claimed(list_.settings[index]); });
   }
-  const std::vector<const Json*>& list() const { return left_; }
+  // The jobs that the process `pid`, which has ended, was running.
+  std::vector<Json> claimed_by(int pid) const {
+    std::vector<Json> jobs;
+    for (const size_t index : left_)
+      if (const Json job = list_.settings[index]; store_.was_claimed_by(job, pid)) jobs.push_back(job);
+    return jobs;
+  }
 
  private:
   const JobList& list_;
   const JobStore& store_;
-  std::vector<const Json*> left_;
+  std::vector<size_t> left_;  // indices
   int64_t failed_ = 0;
 };
 
 [[noreturn]] void fail_interrupted(const JobsLeft& left) {
-  fail("interrupted after ", left.over(), " of ", left.over() + std::ssize(left.list()),
+  fail("interrupted after ", left.over(), " of ", left.over() + left.count(),
        " jobs; run the same command again to continue");
 }
 
@@ -121,9 +131,8 @@ class Workers {
     if (interrupted()) return;
     left_.look();
     if (WIFSIGNALED(status))
-      for (const Json* job : left_.list())
-        if (store_.was_claimed_by(*job, worker.process->pid()))
-          store_.record_failure(*job, cat("its process ", status_text(status)));
+      for (const Json& job : left_.claimed_by(worker.process->pid()))
+        store_.record_failure(job, cat("its process ", status_text(status)));
     left_.look();
     if (!error_.empty()) return;
     idle_ = left_.over() > worker.over_at_start ? 0 : idle_ + 1;
@@ -142,6 +151,12 @@ class Workers {
 
 }  // namespace
 
+void check_can_run(const JobList& list) {
+  if (list.settings.size() > kMaxJobs)
+    fail_usage(list.name, " has ", list.settings.size(), " jobs, and at most ", kMaxJobs,
+               " can be run in one folder; choose fewer, such as fewer trials");
+}
+
 void work_once(const JobList& list, const JobStore& store, const std::function<void()>& after_each) {
   for (const Json& job : list.settings) {
     if (interrupted()) return;
@@ -152,6 +167,7 @@ void work_once(const JobList& list, const JobStore& store, const std::function<v
 }
 
 void work_here(const JobList& list, const JobStore& store) {
+  const OnceEachWarning once;  // the jobs of a list read the same data
   JobsLeft left(list, store);
   Progress progress(list.name, std::ssize(list.settings), "jobs", left.over());
   const auto look = [&] {
@@ -203,9 +219,10 @@ ArrayTask parse_array_task(const std::string& text) {
 }
 
 TaskResult work_on_task(const JobList& list, const JobStore& store, const ArrayTask& task) {
+  const OnceEachWarning once;
   TaskResult result;
   for (int64_t i = task.index; i < std::ssize(list.settings); i += task.count) {
-    const Json& job = list.settings[static_cast<size_t>(i)];
+    const Json job = list.settings[static_cast<size_t>(i)];
     store.read(job);  // a damaged file is removed, so that its job runs again
     if (const auto lock = interrupted() ? std::nullopt : store.claim(job)) {
       store.forget_failure(job);

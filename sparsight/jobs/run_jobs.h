@@ -8,13 +8,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sparsight/core/lazy_list.h"
 #include "sparsight/jobs/job_store.h"
 
 namespace sparsight {
 
+// The settings of jobs. The jobs of one block are expected to take equally long.
+using JobSettings = LazyList<Json>;
+
 struct JobList {
-  std::string name;            // "pmoe/fig4", for progress and plans
-  std::vector<Json> settings;  // one per job, all different: everything that determines the result
+  std::string name;      // "pmoe/fig4", for progress and plans
+  JobSettings settings;  // one per job, all different: everything that determines the result
   // Runs a job and returns its result, any JSON value. `folder` is the job's own: files there are kept, so that it can
   // resume after a kill. Raises Error on failure, and must also raise if it stops early because of interrupted().
   std::function<Json(const Json& settings, const std::string& folder)> run;
@@ -23,7 +27,14 @@ struct JobList {
   std::function<double(const Json& settings)> expected_seconds = {};
   // Only the ratios of these numbers are known, so that no time is until the first job is done.
   bool expects_ratios = false;
+  // What a job is, "erm, test environment 2": said where it begins. {}: nothing is said.
+  std::function<std::string(const Json& settings)> describe = {};
 };
+
+// Each job has a folder of its own, and every process looks at all of them.
+inline constexpr size_t kMaxJobs = 1'000'000;
+// Raises UsageError where there are more jobs than can be run.
+void check_can_run(const JobList& list);
 
 // One pass over the jobs in order: runs those that no other process is running, and stops if interrupted(). A job that
 // raises an error is recorded as failed. Raises Error if the folder cannot be written.

@@ -63,7 +63,7 @@ int64_t time_limit_minutes(double seconds) { return static_cast<int64_t>(std::ce
 SlurmArray slurm_array(const JobList& list, const JobStore& store, int64_t count) {
   SPARSIGHT_CHECK(count > 0);
   const int64_t jobs = std::ssize(list.settings);
-  const std::vector<double> expected = expected_seconds(list, &store);
+  const std::vector<double> expected = expected_seconds(list, store);
   SlurmArray array;
   array.name = list.name;
   array.count = std::min(count, jobs);

@@ -9,6 +9,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/jobs/plan.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
 
@@ -84,6 +85,16 @@ TEST(AblationRun, G57_SeedsArePairedAndRunsShared) {
     }
   ablation.test_envs = {1};
   EXPECT_EQ(ablation_jobs(ablation, rows).settings.size(), 4u * 3);
+}
+
+TEST(AblationRun, ABillionTrialsArePlannedAtOnce) {
+  DgAblation ablation = on_pacs();
+  ablation.factors = ablations_named({"router"});
+  ablation.trials = 1'000'000'000;
+  EXPECT_EQ(plan_jobs(ablation_jobs(ablation, ablation_rows(ablation)), nullptr).jobs, int64_t{2} * 4 * 1'000'000'000);
+  ablation.test_envs = {1, 1};
+  EXPECT_THROW(ablation_jobs(ablation, ablation_rows(ablation)), UsageError);
+  EXPECT_THROW(ablations_named({"router", "router"}), UsageError);
 }
 
 // What the new router does not have is left out, not refused.

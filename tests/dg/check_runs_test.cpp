@@ -17,6 +17,8 @@
 namespace sparsight::check_runs_test {
 namespace {
 
+using testing::message_of;
+
 std::string refusal(const DgRun& run) {
   return testing::message_of([&] { check_runs({run}); });
 }
@@ -103,6 +105,32 @@ TEST(DgSweep, ItsPlanNamesItsSetsAndNoTimeBeforeTheFirstRun) {
   sweep.sets = {"pacs", "vlcs"}, sweep.trials = 1, sweep.hparams = 1, sweep.pairs = false;
   EXPECT_EQ(plan_text(plan_jobs(sweep_jobs(sweep), nullptr), 1),
             "dg pacs, vlcs: 8 jobs, 0 done, 8 left; the time is unknown until the first one is done");
+}
+
+TEST(DgSweep, ABillionTrialsArePlannedAtOnce) {
+  DgSweep sweep;
+  sweep.run.set = "pacs", sweep.trials = 1'000'000'000, sweep.hparams = 1000;
+  const DgRunList runs = sweep_runs(sweep);
+  EXPECT_EQ(runs.size(), size_t{10} * 1'000'000'000 * 1000);
+  EXPECT_EQ(runs[10'000 + 21].trial_seed, 1);
+  EXPECT_EQ(runs[10'000 + 21].hparams_seed, 2);
+  EXPECT_EQ(runs[10'000 + 21].test_envs, std::vector<int64_t>{1});
+  EXPECT_EQ(runs.back().trial_seed, 999'999'999);
+  EXPECT_EQ(plan_jobs(sweep_jobs(sweep), nullptr).jobs, 10'000'000'000'000);
+  sweep.hparams = 1'000'000'000;
+  EXPECT_EQ(message_of<UsageError>([&] { sweep_runs(sweep); }),
+            "the sweep has more than 10^15 runs; use fewer trials or hyper-parameter seeds");
+}
+
+TEST(DgSweep, NothingIsNamedTwice) {
+  DgSweep sweep;
+  sweep.run.set = "pacs", sweep.algorithms = {"erm", "irm", "erm"};
+  const auto message = [&] { return message_of<UsageError>([&] { sweep_runs(sweep); }); };
+  EXPECT_EQ(message(), "the algorithm erm is named twice; give each once");
+  sweep.algorithms = {"erm"}, sweep.models = {"vit", "vit"};
+  EXPECT_EQ(message(), "the model vit is named twice; give each once");
+  sweep.models = {}, sweep.sets = {"pacs", "pacs"};
+  EXPECT_EQ(message(), "the dataset pacs is named twice; give each once");
 }
 
 // Runs that compare sources are told from others of the same environments.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/jobs/toy_jobs.h"
+#include "tests/support/errors.h"
 #include "tests/support/program.h"
 
 namespace sparsight::plan_test {
@@ -18,6 +19,30 @@ TEST(Plan, NothingIsKnownBeforeTheFirstJob) {
   EXPECT_EQ(plan_text(plan, 2), "toy: 4 jobs, 0 done, 4 left; the time is unknown until the first one is done");
   EXPECT_EQ(plan_json(plan).at("expected_hours"), Json());
   EXPECT_EQ(plan_json(plan).at("estimate"), Json());
+}
+
+// Jobs of a block are alike: the plan makes one of them, not all.
+TEST(Plan, ABillionJobsThatAreNotStartedCostNothing) {
+  constexpr size_t kJobs = 1'000'000'000;
+  size_t made = 0;
+  JobList list;
+  list.name = "toy";
+  list.settings.append(kJobs, [&](size_t x) {
+    ++made;
+    return Json{{"x", x}};
+  });
+  list.settings.push_back({{"x", "last"}});
+  list.expected_seconds = [](const Json& job) { return job["x"] == "last" ? 7200.0 : 3.6; };
+  const JobPlan plan = plan_jobs(list, nullptr);
+  EXPECT_EQ(plan.jobs, 1'000'000'001);
+  EXPECT_DOUBLE_EQ(*plan.seconds_left, 3.6e9 + 7200);
+  EXPECT_DOUBLE_EQ(*plan.longest_left, 7200);
+  EXPECT_LE(made, 2u);
+  EXPECT_EQ(list.settings[kJobs - 1]["x"], kJobs - 1);
+  EXPECT_EQ(list.settings.back()["x"], "last");
+  EXPECT_EQ(
+      testing::message_of<UsageError>([&] { check_can_run(list); }),
+      "toy has 1000000001 jobs, and at most 1000000 can be run in one folder; choose fewer, such as fewer trials");
 }
 
 // Two jobs took 1800 and 5400 s: 3600 on average, so the three that are left take 3 hours, or 1.5 in two processes.
