@@ -1,5 +1,6 @@
 #include "cli/cmd_attack.h"
 
+#include <limits>
 #include <memory>
 
 #include "cli/model_arguments.h"
@@ -32,7 +33,7 @@ void add_image_options(CLI::App& verb, AttackRequest& request) {
       ->check(CLI::IsMember({"train", "val", "test"}))
       ->capture_default_str();
   verb.add_option("--data", request.data, "Folder of the dataset (setting data.root)")->type_name("FOLDER");
-  verb.add_option("--images", request.images, "Attack only the first N images")
+  verb.add_option("--images", request.images, "Attack only N images, drawn evenly over the classes")
       ->check(CLI::Range(int64_t{1}, kMostImages))
       ->type_name("N");
 }
@@ -41,7 +42,10 @@ void add_pass_options(CLI::App& verb, AttackRequest& request) {
   verb.add_option("--batch", request.batch, "Images attacked together (default: as many as memory allows)")
       ->check(CLI::Range(int64_t{1}, kMostImages))
       ->type_name("N");
-  verb.add_option("--seed", request.seed, "Seed of the attack's random numbers")->capture_default_str();
+  verb.add_option("--seed", request.seed, "Seed of the attack's random numbers")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()))
+      ->capture_default_str()
+      ->type_name("N");
   verb.add_option("--precision", request.precision, "Precision of the model and the attack: fp32 or fp64")
       ->check(CLI::IsMember({"fp32", "fp64"}))
       ->capture_default_str();

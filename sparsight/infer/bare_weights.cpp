@@ -89,6 +89,12 @@ PixelStatistics parse_normalize(const std::string& text) {
   return pixel_statistics(options);
 }
 
+void check_model_exists(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    fail(printable(path), " does not exist; name a run folder, a checkpoint or a file of weights");
+}
+
 bool is_bare_weights(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored) || path.ends_with(".toml")) return false;

@@ -17,6 +17,9 @@ struct BareWeights {
   int64_t classes = 0;                 // 0: not given
 };
 
+// Raises Error where there is nothing at `path`, the model that a command names.
+void check_model_exists(const std::string& path);
+
 // Whether the file is one of weights without the configuration that a checkpoint has.
 bool is_bare_weights(const std::string& path);
 

@@ -41,16 +41,18 @@ Json attack_identity(const AttackRequest& request, const AttackPlan& plan, const
   Json settings = Json::object();  // of the model: what changes its answers although its weights are the same
   for (const char* section : {"model", "moe", "experts", "router", "capacity", "losses"})
     if (loaded.config.contains(section)) settings[section] = loaded.config.at(section);
-  return {{"attack", attack_json(request, plan)},
-          {"exact", request.exact},
-          {"precision", request.precision},
-          {"weights", request.weights},
-          {"model", {{"fingerprint", run.fingerprint}, {"settings", std::move(settings)}}},
-          {"data",
-           {{"name", printable(images.info().name)},
-            {"split", request.split},
-            {"images", images.size()},
-            {"settings", data_settings(loaded)}}}};
+  Json identity{{"attack", attack_json(request, plan)},
+                {"exact", request.exact},
+                {"precision", request.precision},
+                {"weights", request.weights},
+                {"model", {{"fingerprint", run.fingerprint}, {"settings", std::move(settings)}}},
+                {"data",
+                 {{"name", printable(images.info().name)},
+                  {"split", request.split},
+                  {"images", images.size()},
+                  {"settings", data_settings(loaded)}}}};
+  if (images.size() < images.split_size()) identity["data"]["chosen"] = "evenly over classes";  // once: the first ones
+  return identity;
 }
 
 Json attack_description(const AttackRequest& request, const AttackPlan& plan, const AttackedRun& run,

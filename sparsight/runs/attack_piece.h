@@ -48,8 +48,15 @@ AttackPiece attack_piece(ObservedModel& model, const AttackedBatch& images, cons
 
 // folder: made whole or not at all.
 void write_piece(const std::string& folder, const AttackPiece& piece);
-// Without `batch`, which the dataset has. Raises Error for a damaged one.
-AttackPiece read_piece(const std::string& folder, int64_t images);
+// What a saved piece must be of.
+struct PieceShape {
+  std::vector<int64_t> pixels;  // {B, C, H, W}
+  int64_t classes = 0;
+  size_t stages = 0;
+};
+// Without `batch`, which the dataset has. Raises Error, naming the folder, for a damaged one: another shape, or values
+// that no attack writes.
+AttackPiece read_piece(const std::string& folder, const PieceShape& shape);
 
 // [B] bool: classified correctly as they are, and so after the attack.
 at::Tensor clean_correct(const AttackPiece& piece);

@@ -13,7 +13,7 @@ struct AttackRequest {
   std::string weights;                // one of weight_type_names() for packed weights, or ""
   std::string split = "test";         // "train", "val" or "test"
   std::string data;                   // folder of the dataset, instead of data.root of the configuration; or ""
-  int64_t images = 0;                 // the first ones of the split; 0: all
+  int64_t images = 0;                 // drawn evenly over the classes of the split; 0: all
   std::string attack = "autoattack";  // a name in attacks(), or autoattack for its cascade
   std::string norm = "linf";          // ThreatOptions
   std::string epsilon = "8/255";      // or a list, "1/255,2/255", for run_attack_curve

@@ -9,6 +9,7 @@
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/data/decorators/stratified.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/infer/named_split.h"
 #include "sparsight/io/checksum.h"
@@ -49,6 +50,13 @@ AttackedImages::AttackedImages(const LoadedModel& loaded, const std::string& spl
     : loaded_(loaded), data_(split_of(loaded, split)), count_(count > 0 ? count : data_->size()), type_(type) {
   if (count_ > data_->size())
     fail("the ", split_name(split), " split has ", data_->size(), " images, not ", count_, "; lower --images");
+  chosen_ = balanced_subset(*data_, count_, /*seed=*/0);
+}
+
+Json AttackedImages::preprocessing() const {
+  const ImageShape& shape = loaded_.shape;
+  return {{"transforms", loaded_.config.at("transforms").at("eval")},
+          {"resized_to", loaded_.told_resize->load() ? Json({shape.height, shape.width}) : Json()}};
 }
 
 AttackedBatch AttackedImages::read(int64_t first, int64_t last) const {
@@ -59,12 +67,13 @@ AttackedBatch AttackedImages::read(int64_t first, int64_t last) const {
   if (info().multi_label) sets = at::zeros({last - first, std::ssize(info().classes)}, at::kBool);
   AttackedBatch read;
   for (int64_t i = first; i < last; ++i) {
-    const Sample sample = data_->get(i);
+    const int64_t number = chosen_[static_cast<size_t>(i)];
+    const Sample sample = data_->get(number);
     pixels.push_back(attacked_pixels(loaded_, sample));
     labels.push_back(sample.label);
     for (const int64_t label : sample.labels) sets[i - first][label] = true;
     domains.push_back(sample.domain);
-    numbers.push_back(i);
+    numbers.push_back(number);
     read.ids.push_back(sample.id);
   }
   read.batch = {

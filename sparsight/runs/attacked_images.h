@@ -18,20 +18,26 @@ struct AttackedBatch {
 
 class AttackedImages {
  public:
-  // The first `count` images of the split; 0: all. Raises Error if the split is missing or empty, its classes are not
-  // those of the model, or it has fewer images. type: of the pixels, fp32 or fp64; they have the same values in both.
+  // `count` images of the split, drawn evenly over its classes, always the same; 0: all. Raises Error if the split is
+  // missing or empty, its classes are not those of the model, or it has fewer images. type: of the pixels, fp32 or
+  // fp64; they have the same values in both.
   AttackedImages(const LoadedModel& loaded, const std::string& split, int64_t count, at::ScalarType type = at::kFloat);
 
   int64_t size() const { return count_; }
   int64_t split_size() const { return data_->size(); }
   const DataInfo& info() const { return data_->info(); }
-  // Images first .. last - 1. Raises Error for an unreadable image.
+  // What happens to the images before they are attacked: {"transforms", "resized_to"}: the evaluation transforms, and
+  // [height, width] where images that these leave in another size were resized and cropped to the model's; else null.
+  // Known once images have been read.
+  Json preprocessing() const;
+  // The chosen images first .. last - 1, in the order of the split. Raises Error for an unreadable image.
   AttackedBatch read(int64_t first, int64_t last) const;
 
  private:
   const LoadedModel& loaded_;
   DataSetPtr data_;
   int64_t count_;
+  std::vector<int64_t> chosen_;  // numbers in the split
   at::ScalarType type_;
 };
 

@@ -26,6 +26,7 @@ LoadedModel load_model_of(const AttackRequest& request, std::vector<std::string>
   // As TOML, whose text is UTF-8; what is no TOML is taken as it is.
   if (!request.data.empty())
     overrides.push_back("data.root=" + (is_utf8(request.data) ? Json(request.data).dump() : request.data));
+  check_model_exists(request.path);
   if (is_bare_weights(request.path))
     return load_bare_weights({request.path, request.config, overrides, request.normalize, request.classes});
   for (const auto& [flag, given] : {std::pair{"--config", !request.config.empty()},

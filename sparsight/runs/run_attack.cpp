@@ -162,7 +162,8 @@ class AttackWork {
 
   // The piece with the images that it is of.
   AttackPiece piece_of(const PieceRange& range, const AttackedBatch& images) const {
-    AttackPiece piece = read_piece(range.path, range.last - range.first);
+    AttackPiece piece =
+        read_piece(range.path, {images.batch.pixels.sizes().vec(), loaded_.shape.classes, plan_.stages.size()});
     piece.batch = images.batch;
     return piece;
   }
@@ -199,6 +200,7 @@ class AttackWork {
     progress.finish();
     Json result = attack_description(request_, plan_, attacked_, images_);
     result["data"]["fingerprint"] = data.hex();
+    result["data"].update(images_.preprocessing());
     result["batch"] = batch();
     result["peak_bytes_per_image"] = folder_.bytes_per_image() > 0 ? Json(folder_.bytes_per_image()) : Json();
     result["attack"]["noise"] = model_.randomised();

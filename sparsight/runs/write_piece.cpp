@@ -56,6 +56,23 @@ void read_description(AttackPiece& piece, const Json& description) {
                      piece_count(description, "not_finite_gradients")};
 }
 
+// Raises Error for values that no attack writes.
+void check_values(const AttackPiece& piece, size_t stages) {
+  const auto all = [](const at::Tensor& holds) { return holds.all().item<bool>(); };
+  if (piece.stages.size() != stages) fail("it has ", piece.stages.size(), " stages, not ", stages);
+  if (!all(at::isfinite(piece.norm) & (piece.norm >= 0))) fail("tensor norm has values that are no distances");
+  if (!all(at::isfinite(piece.pixels))) fail("tensor pixels has values that are not finite");
+  if (!all((piece.stage >= -1) & (piece.stage < static_cast<int64_t>(stages))))
+    fail("tensor stage has numbers of no stage");
+  if (!all(piece.queries >= 0)) fail("tensor queries has numbers below 0");
+}
+
+bool are_alike(const Routing& a, const Routing& b) {
+  return a.experts == b.experts && a.per_token == b.per_token && a.layout.per_image == b.layout.per_image &&
+         a.layout.prefix == b.layout.prefix && (a.soft != nullptr) == (b.soft != nullptr) &&
+         (!a.soft || a.soft->slots == b.soft->slots);
+}
+
 }  // namespace
 
 void write_piece(const std::string& folder, const AttackPiece& piece) {
@@ -76,7 +93,8 @@ void write_piece(const std::string& folder, const AttackPiece& piece) {
   out.commit();
 }
 
-AttackPiece read_piece(const std::string& folder, int64_t images) {
+AttackPiece read_piece(const std::string& folder, const PieceShape& shape) {
+  const int64_t images = shape.pixels.at(0);
   const auto damaged = [&](const std::string& why) {
     fail("the saved piece ", printable(folder), " of the attack is damaged (", why,
          "); remove that folder and run the same command again");
@@ -85,22 +103,23 @@ AttackPiece read_piece(const std::string& folder, int64_t images) {
   try {
     TensorFile file = read_safetensors(folder + kPieceTensors);
     std::map<std::string, at::Tensor> found(file.tensors.begin(), file.tensors.end());
-    const auto take = [&](const char* name, at::ScalarType type, int64_t dim) {
+    const auto take = [&](const char* name, at::ScalarType type, const std::vector<int64_t>& sizes) {
       const auto entry = found.find(name);
-      if (entry == found.end() || entry->second.scalar_type() != type || entry->second.dim() != dim ||
-          entry->second.size(0) != images)
+      if (entry == found.end() || entry->second.scalar_type() != type ||
+          entry->second.sizes() != at::IntArrayRef(sizes))
         fail("tensor ", name, " is missing or of another shape");
       return entry->second;
     };
     const at::ScalarType real =
         found.contains("pixels") && found["pixels"].scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    piece.pixels = take("pixels", real, 4);
-    piece.stage = take("stage", at::kLong, 1);
-    piece.norm = take("norm", at::kDouble, 1);
-    piece.queries = take("queries", at::kLong, 1);
-    piece.clean.logits = take("clean_logits", real, 2);
-    piece.attacked.logits = take("logits", real, 2);
+    piece.pixels = take("pixels", real, shape.pixels);
+    piece.stage = take("stage", at::kLong, {images});
+    piece.norm = take("norm", at::kDouble, {images});
+    piece.queries = take("queries", at::kLong, {images});
+    piece.clean.logits = take("clean_logits", real, {images, shape.classes});
+    piece.attacked.logits = take("logits", real, {images, shape.classes});
     read_description(piece, parse_json_object(file.metadata["piece"], "its description"));
+    check_values(piece, shape.stages);
     if (!piece.clean.layers.empty()) {
       piece.clean.routings = read_routings(folder + kCleanRouting);
       piece.attacked.routings = read_routings(folder + kAttackedRouting);
@@ -111,6 +130,9 @@ AttackPiece read_piece(const std::string& folder, int64_t images) {
   for (const std::string& layer : piece.clean.layers)
     for (const Routings* routings : {&piece.clean.routings, &piece.attacked.routings})
       if (!routings->contains(layer) || routings->at(layer).layout.images != images) damaged("routing of " + layer);
+  for (const std::string& layer : piece.clean.layers)
+    if (!are_alike(piece.clean.routings.at(layer), piece.attacked.routings.at(layer)))
+      damaged("the routings of " + printable(layer) + " before and after the attack are of different sizes");
   return piece;
 }
 

@@ -195,6 +195,7 @@ TEST_F(AttackVerb, RefusesWhatMakesNoSense) {
   refused("--set attack.version=fast", 2, "standard, plus, or rand");
   refused("--attack pgd --set attack.preset=paper --set attack.restarts=2", 2, "preset paper of pgd has no start");
   refused("--images 65", 1, "has 64 images, not 65");
+  refused("--seed=-1", 2, "--seed");
   refused("--weights int8 --attack pgd", 2, "weights packed as int8 have no gradients");
   refused("--weights int8", 2, "--attack square");
   refused("--noise --attack pgd", 2, "--set attack.passes=20");
@@ -207,6 +208,28 @@ TEST_F(AttackVerb, RefusesWhatMakesNoSense) {
   fs::create_directories(at("empty"));
   expect_failure(run_program({"attack", at("empty")}), 1, "empty");
   expect_failure(run_program({"attack", tiny_config(*folder_)}), 2, "is a configuration");
+}
+
+// The files of a folder come class after class: the first ones would be of a single class.
+TEST_F(AttackVerb, AFewImagesAreOfAllClassesAndTheResultSaysThatTheyWereResized) {
+  const ProgramResult made =
+      run_program({"data", "make", at("pictures"), "--set", "side=24", "--set", "classes=4", "--set", "train=40",
+                   "--set", "validation=20", "--set", "test=40", "--quiet"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const Json found = result("--attack fgsm --eps 1/255 --images 8 --set data.name=folder --data " + at("pictures") +
+                            " --out " + at("few"));
+  std::istringstream rows(bytes(at("few") + "/images.csv"));
+  std::map<std::string, int> of_class;
+  std::string line;
+  std::getline(rows, line);
+  while (std::getline(rows, line)) {  // "9,test/arrow/0000033.png,0,..."
+    const size_t name = line.find(',') + 1;
+    ++of_class[line.substr(name, line.rfind('/', line.find(',', name)) - name)];
+  }
+  EXPECT_EQ(of_class.size(), 4u) << bytes(at("few") + "/images.csv");
+  for (const auto& [name, count] : of_class) EXPECT_EQ(count, 2) << name;
+  EXPECT_EQ(found["data"]["resized_to"], Json({16, 16}));
+  EXPECT_EQ(found["data"]["transforms"].at(0).at("op"), "normalize");
 }
 
 TEST_F(AttackVerb, QuantisedModelsAreAttackedWithoutGradients) {

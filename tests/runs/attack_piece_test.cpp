@@ -60,7 +60,8 @@ TEST(AttackPiece, SurvivesTheDisk) {
   const AttackedBatch images = labelled_images(20);
   const AttackPiece piece = made_piece(model, plan_of("apgd", {"attack.steps=5"}), images);
   write_piece(folder.path("0-20"), piece);
-  const AttackPiece read = read_piece(folder.path("0-20"), 20);
+  const PieceShape shape{{20, 2, 4, 4}, 5, 1};
+  const AttackPiece read = read_piece(folder.path("0-20"), shape);
   EXPECT_TRUE(torch::equal(read.pixels, piece.pixels));
   EXPECT_TRUE(torch::equal(read.stage, piece.stage));
   EXPECT_TRUE(torch::equal(read.norm, piece.norm));
@@ -70,7 +71,40 @@ TEST(AttackPiece, SurvivesTheDisk) {
   EXPECT_EQ(read.stages.at(0).gained, piece.stages.at(0).gained);
   EXPECT_EQ(read.cost.gradients, piece.cost.gradients);
   EXPECT_EQ(read.gradients.images, piece.gradients.images);
-  EXPECT_NE(testing::message_of([&] { read_piece(folder.path("0-20"), 21); }).find("is damaged ("), std::string::npos);
+  for (const PieceShape& other :
+       {PieceShape{{21, 2, 4, 4}, 5, 1}, {{20, 2, 4, 5}, 5, 1}, {{20, 2, 4, 4}, 6, 1}, {{20, 2, 4, 4}, 5, 2}})
+    EXPECT_NE(testing::message_of([&] { read_piece(folder.path("0-20"), other); }).find("is damaged ("),
+              std::string::npos);
+}
+
+// Values that no attack writes are named with the folder that has them.
+TEST(AttackPiece, ForgedValuesAreRefused) {
+  const testing::TemporaryFolder folder;
+  AttackedFunction inner(five_logits);
+  ObservedModel model(inner, false);
+  const AttackPiece made = made_piece(model, plan_of("fgsm", {}), labelled_images(20));
+  const auto refusal = [&](const char* name, const std::function<void(AttackPiece&)>& forge) {
+    AttackPiece forged = made;
+    for (at::Tensor* tensor : {&forged.norm, &forged.pixels, &forged.stage, &forged.queries}) *tensor = tensor->clone();
+    forge(forged);
+    write_piece(folder.path(name), forged);
+    return testing::message_of([&] { read_piece(folder.path(name), {{20, 2, 4, 4}, 5, 1}); });
+  };
+  const auto says = [&](const char* name, const std::string& why) {
+    return "the saved piece " + folder.path(name) + " of the attack is damaged (" + why +
+           "); remove that folder and run the same command again";
+  };
+  EXPECT_EQ(refusal("fine", [](AttackPiece&) {}), "");
+  EXPECT_EQ(refusal("norm", [](AttackPiece& piece) { piece.norm[3] = std::nan(""); }),
+            says("norm", "tensor norm has values that are no distances"));
+  EXPECT_EQ(refusal("below", [](AttackPiece& piece) { piece.norm[3] = -1; }),
+            says("below", "tensor norm has values that are no distances"));
+  EXPECT_EQ(refusal("pixels", [](AttackPiece& piece) { piece.pixels.view(-1)[3] = INFINITY; }),
+            says("pixels", "tensor pixels has values that are not finite"));
+  EXPECT_EQ(refusal("stage", [](AttackPiece& piece) { piece.stage[0] = 1; }),
+            says("stage", "tensor stage has numbers of no stage"));
+  EXPECT_EQ(refusal("queries", [](AttackPiece& piece) { piece.queries[0] = -5; }),
+            says("queries", "tensor queries has numbers below 0"));
 }
 
 TEST(AttackPiece, ChecksRejectWhatTheThreatDoesNotAllow) {
