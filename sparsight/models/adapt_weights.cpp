@@ -20,7 +20,8 @@ std::optional<AdaptedTensor> adapt_position_embedding(const Vit& vit, const at::
 }
 
 std::optional<AdaptedTensor> adapt_channels(const at::Tensor& source, const at::Tensor& target) {
-  if (source.dim() != 4 || source.size(0) != target.size(0) || source.sizes().slice(2) != target.sizes().slice(2))
+  if (source.dim() != 4 || source.size(1) == 0 || source.size(0) != target.size(0) ||
+      source.sizes().slice(2) != target.sizes().slice(2))
     return std::nullopt;
   if (target.size(1) == 1)
     return AdaptedTensor{source.sum(1, /*keepdim=*/true), cat("summed over ", source.size(1), " channels")};

@@ -131,6 +131,7 @@ Routings read_routings(const std::string& path) {
   try {
     const Json layers = parse_json_object(text("layers"), "its list of layers");
     const std::map<std::string, at::Tensor> tensors(file.tensors.begin(), file.tensors.end());
+    if (layers.empty()) fail("it has no layers; write it again with --save-routing");
     Routings routings;
     for (const auto& [layer, sizes] : layers.items()) routings.emplace(layer, read_layer(layer, sizes, tensors));
     return routings;

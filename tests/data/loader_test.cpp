@@ -13,11 +13,13 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/sampler.h"
+#include "tests/support/errors.h"
 #include "tests/support/warnings.h"
 
 namespace sparsight::loader_test {
 namespace {
 
+using testing::message_of;
 using testing::warnings_of;
 
 // Image i is 6x6 and filled with i; classes 0, 1, 2 hold 60 %, 30 % and 10 % of the images, domains alternate.
@@ -172,6 +174,15 @@ TEST(Loader, SkipsAnUnreadableImageWhenAsked) {
   Loader alone(std::make_shared<Numbers>(8, /*unreadable=*/0), {}, {}, one, 1);
   alone.start(0);
   EXPECT_THROW(alone.next(), Error);  // nothing is left of the batch
+}
+
+TEST(Loader, AnUnreadableImageSaysHowToFindAllAndHowToGoOn) {
+  Loader loader(std::make_shared<Numbers>(8, /*unreadable=*/6), {}, {}, options(8, 0), 1);
+  loader.start(0);
+  EXPECT_EQ(
+      message_of([&] { loader.next(); }),
+      "cannot read number 6; `sparsight data verify` lists all such images, and loader.on_bad_image = \"skip\" goes "
+      "on without them");
 }
 
 TEST(Loader, NamesAndCountsAnUnreadableImageOnce) {

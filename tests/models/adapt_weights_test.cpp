@@ -4,6 +4,7 @@
 
 #include "sparsight/models/register_models.h"
 #include "sparsight/nn/init.h"
+#include "tests/support/errors.h"
 
 namespace sparsight::adapt_weights_test {
 namespace {
@@ -66,6 +67,19 @@ TEST(AdaptWeights, AColourModelSpreadsTheWeightsOfAGreyOne) {
   const at::Tensor image = torch::rand({2, 1, 16, 16});
   EXPECT_TRUE(
       colour->forward({image.expand({2, 3, 16, 16})}).logits.allclose(grey->forward({image}).logits, 1e-5, 1e-6));
+}
+
+// A sum over no channels would be zeros.
+TEST(AdaptWeights, WeightsOfNoChannelsDoNotFit) {
+  const auto grey = small_vit(1, 16, 10);
+  NamedTensors tensors;
+  for (const auto& [name, tensor] : named_weights(*grey))
+    tensors.emplace_back(name, name == "patch_embed.proj.weight" ? torch::zeros({8, 0, 4, 4}) : tensor.clone());
+  LoadOptions options;
+  options.strict = true;
+  options.adapt = weight_adapter(*grey);
+  EXPECT_NE(testing::message_of([&] { load_weights(*grey, tensors, options); }).find("patch_embed.proj.weight"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -205,6 +205,9 @@ TEST(RoutingFileErrors, NameWhatIsWrong) {
       {{}, {{"format", "sparsight.routings"}, {"version", "1"}, {"layers", "{\"a\": {\"images\": -1}}"}}});
   EXPECT_NE(testing::message_of([&] { read_routings(folder.path("torn")); }).find("must be an integer from 0"),
             std::string::npos);
+  write_safetensors(folder.path("none"), {{}, {{"format", "sparsight.routings"}, {"version", "1"}, {"layers", "{}"}}});
+  EXPECT_EQ(testing::message_of([&] { read_routings(folder.path("none")); }),
+            folder.path("none") + ": it has no layers; write it again with --save-routing");
 }
 
 }  // namespace sparsight::routing_file_test

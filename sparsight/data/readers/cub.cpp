@@ -1,6 +1,7 @@
 #include "sparsight/data/readers/cub.h"
 
 #include <charconv>
+#include <set>
 #include <string_view>
 
 #include "sparsight/core/error.h"
@@ -116,9 +117,15 @@ void read_labels(const std::string& root, const std::vector<std::string>& class_
 
 void read_keypoints(const std::string& root, CubTable& table) {
   CubLines names(root, "parts/parts.txt");
+  std::set<std::string> known;
   while (names.next(2)) {
     names.expect(0, table.parts.size());
-    table.parts.push_back(names.text(1));
+    const std::string part = names.text(1);
+    if (part.find_first_of(",\"") != std::string::npos || part != printable(part))
+      fail(names.position(), ": the part \"", printable(part), "\" has a comma, a quote or another character that no ",
+           "name of a column can have");
+    if (!known.insert(part).second) fail(names.position(), ": the part \"", part, "\" is there twice");
+    table.parts.push_back(part);
   }
   const size_t parts = table.parts.size();
   CubLines lines(root, "parts/part_locs.txt");

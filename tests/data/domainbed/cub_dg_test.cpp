@@ -76,6 +76,10 @@ TEST(Cub, DamagedTextFilesAreRefused) {
   EXPECT_EQ(message("image_class_labels.txt", "1 1\n2 1\n3 3\n"), "image_class_labels.txt: class 2 has no picture");
   EXPECT_EQ(message("train_test_split.txt", "1 2\n"), "train_test_split.txt:1: \"2\" where 0 or 1 must be");
   EXPECT_EQ(message("bounding_boxes.txt", "1 1 2 x 4\n"), "bounding_boxes.txt:1: \"x\" is not a number");
+  EXPECT_EQ(message("parts/parts.txt", "1 beak\n2 left, eye\n"),
+            "parts/parts.txt:2: the part \"left, eye\" has a comma, a quote or another character that no name of a "
+            "column can have");
+  EXPECT_EQ(message("parts/parts.txt", "1 beak\n2 beak\n"), "parts/parts.txt:2: the part \"beak\" is there twice");
   EXPECT_EQ(message("parts/part_locs.txt", "1 1 8 4 1\n"),
             "parts/part_locs.txt has 1 lines; 3 images of 2 parts need 6");
 }
