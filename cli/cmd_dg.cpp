@@ -49,6 +49,12 @@ void add_run_options(CLI::App& verb, DgRunArguments& run) {
       ->type_name("SECTION.KEY=VALUE ...");
 }
 
+// CLI11 reads an empty number as 0.
+CLI::Validator a_number() {
+  return {[](std::string& text) { return text.empty() ? std::string("there is a number missing") : std::string(); },
+          ""};
+}
+
 void add_seed_options(CLI::App& verb, int64_t& trial, int64_t& seed) {
   verb.add_option("--trial", trial, "Seed of the trial: the splits of the data")
       ->check(CLI::Range(int64_t{0}, kMost))
@@ -107,6 +113,7 @@ void add_dg_train(CLI::App& dg) {
       ->type_name("NAME");
   verb->add_option("--test-envs", arguments->test_envs, "Environments kept for testing, by number")
       ->delimiter(',')
+      ->check(a_number())
       ->capture_default_str()
       ->type_name("N");
   add_seed_options(*verb, arguments->trial, arguments->seed);
@@ -173,6 +180,7 @@ void add_ablate(CLI::App& dg) {
   verb->add_option("--algorithm", arguments->algorithm, "How to train")->capture_default_str()->type_name("NAME");
   verb->add_option("--test-envs", arguments->test_envs, "Environments to test on, each alone (default: every one)")
       ->delimiter(',')
+      ->check(a_number())
       ->type_name("N");
   verb->add_option("--trials", arguments->trials, "Trials, whose seeds all settings share")
       ->check(CLI::Range(int64_t{1}, kMost))

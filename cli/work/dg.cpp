@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -71,9 +72,21 @@ void print_last(const DgRun& run, const Json& line) {
 
 }  // namespace
 
+namespace {
+
+// The same text for every way to write the path of a folder.
+std::string plain_path(const std::string& folder) {
+  std::error_code error;
+  std::string plain = folder.empty() ? "" : std::filesystem::weakly_canonical(folder, error).native();
+  while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
+  return error ? folder : plain;
+}
+
+}  // namespace
+
 DgRun run_of(const DgRunArguments& arguments) {
   DgRun run;
-  run.set = arguments.set, run.root = arguments.data, run.model = arguments.model;
+  run.set = arguments.set, run.root = plain_path(arguments.data), run.model = arguments.model;
   run.steps = arguments.steps, run.eval_every = arguments.eval_every, run.image_size = arguments.image_size;
   run.overrides = arguments.overrides;
   position_of(run.set, domainbed_names(), "data set");
@@ -135,38 +148,37 @@ void run_dg_train(const DgTrainArguments& arguments) {
 
 namespace {
 
-// The runs in these folders and files, each once.
-std::vector<DgLog> logs_of(const std::vector<std::string>& folders) {
-  std::vector<DgLog> logs;
+// Gives `use` the runs in these folders and files, each once.
+void for_each_run(const std::vector<std::string>& folders, const std::function<void(const DgLog& log)>& use) {
   std::map<std::string, std::string> files;  // by what a run is of
   for (const std::string& folder : folders) {
     std::vector<std::string> warnings;
-    for (DgLog& log : read_dg_logs(folder, warnings)) {
+    for_each_dg_log(folder, warnings, [&](const DgLog& log) {
       const auto [first, is_new] = files.try_emplace(member(log.lines.front(), "args").dump(), log.file);
       if (is_new)
-        logs.push_back(std::move(log));
+        use(log);
       else
         warnings.push_back(cat(printable(log.file), " is left out: it is the run of ", printable(first->second)));
-    }
+    });
     for (const std::string& warning : warnings) log_warning(warning);
   }
-  return logs;
 }
 
 // Raises Error where the file that dg collect is to replace is no such file.
 void check_collected(const std::string& file) {
   if (!std::filesystem::exists(file)) return;
   std::vector<std::string> warnings;
-  if (std::filesystem::is_regular_file(file)) read_dg_logs(file, warnings);
+  if (std::filesystem::is_regular_file(file)) for_each_dg_log(file, warnings, [](const DgLog&) {});
   if (!std::filesystem::is_regular_file(file) || !warnings.empty())
     fail(printable(file), " is there and holds no results of runs; choose another file with --out");
 }
 
-void print_tables(const std::vector<DgLog>& logs, const DgTableArguments& arguments) {
-  std::vector<std::string> warnings;
-  const std::vector<DgResult> results = dg_results_of(logs, warnings);
+// warnings: about runs that are left out.
+void print_tables(std::vector<DgResult> results, const std::vector<std::string>& warnings,
+                  const DgTableArguments& arguments) {
   for (const std::string& warning : warnings) log_warning(warning);
   if (results.empty()) fail("none of the results below ", printable(arguments.folder), " can be read");
+  tell_apart(results);
   std::vector<DgTable> tables = dg_tables(results);
   const std::vector<DgTable> summaries = average_tables(tables);
   const std::vector<DgTable> single = single_source_tables(results, arguments.baseline, arguments.published);
@@ -183,7 +195,14 @@ void print_tables(const std::vector<DgLog>& logs, const DgTableArguments& argume
 
 }  // namespace
 
-void run_dg_table(const DgTableArguments& arguments) { print_tables(logs_of({arguments.folder}), arguments); }
+void run_dg_table(const DgTableArguments& arguments) {
+  std::vector<DgResult> results;
+  std::vector<std::string> warnings;
+  for_each_run({arguments.folder}, [&](const DgLog& log) {
+    if (auto result = usable_dg_result(log, warnings)) results.push_back(std::move(*result));
+  });
+  print_tables(std::move(results), warnings, arguments);
+}
 
 void run_dg_export(const DgExportArguments& arguments) {
   const std::vector<DgLog> logs = logs_of(arguments.folders);
@@ -207,14 +226,20 @@ void run_dg_export(const DgExportArguments& arguments) {
 }
 
 void run_dg_collect(const DgCollectArguments& arguments) {
-  const std::vector<DgLog> logs = logs_of(arguments.folders);
-  check_collected(arguments.out);
+  std::vector<DgResult> results;
+  std::vector<std::string> warnings;
   std::string text;
-  for (const DgLog& log : logs)
+  int64_t runs = 0;
+  for_each_run(arguments.folders, [&](const DgLog& log) {
+    if (auto result = usable_dg_result(log, warnings)) results.push_back(std::move(*result));
     for (const Json& line : log.lines) text += line.dump() + "\n";
+    ++runs;
+  });
+  check_collected(arguments.out);
   write_file_atomically(arguments.out, text);
-  log_info(logs.size(), logs.size() == 1 ? " run in " : " runs in ", printable(arguments.out));
-  print_tables(logs, {join(arguments.folders), arguments.format, arguments.baseline, arguments.published});
+  log_info(runs, runs == 1 ? " run in " : " runs in ", printable(arguments.out));
+  print_tables(std::move(results), warnings,
+               {join(arguments.folders), arguments.format, arguments.baseline, arguments.published});
 }
 
 }  // namespace sparsight::cli

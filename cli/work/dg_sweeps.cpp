@@ -91,6 +91,9 @@ void write_array(const ManyRuns& runs, const DgJobsArguments& jobs, const JobSto
 void work_on(const ManyRuns& runs, const DgJobsArguments& jobs) {
   if (jobs.out.empty() && !jobs.plan)
     fail_usage("dg ", runs.verb, " needs a folder for its runs: --out DIR, or --plan");
+  if (!jobs.out.empty()) check_can_run(runs.list);
+  const std::optional<ArrayTask> task =
+      jobs.task.empty() ? std::nullopt : std::optional(parse_array_task(jobs.task));  // before the folder is made
   const std::optional<JobStore> begun = jobs.out.empty() ? std::nullopt : JobStore::open(jobs.out, runs.of, "--out");
   const std::string plan =
       plan_text(plan_jobs(runs.list, begun ? &*begun : nullptr), jobs.slurm.empty() ? 1 : jobs.tasks);
@@ -107,8 +110,8 @@ void work_on(const ManyRuns& runs, const DgJobsArguments& jobs) {
     return;
   }
   log_info(plan);
-  if (!jobs.task.empty()) {
-    if (work_on_task(runs.list, store, parse_array_task(jobs.task)).failed > 0) fail_runs(runs.list, store);
+  if (task) {
+    if (work_on_task(runs.list, store, *task).failed > 0) fail_runs(runs.list, store);
     return;
   }
   for (const Json& run : runs.list.settings) store.forget_failure(run);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <mutex>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -20,6 +21,8 @@ struct LogState {
   std::mutex mutex;
   LogSettings settings = default_log_settings();
   std::string status;
+  int once_each = 0;             // how many OnceEachWarning there are
+  std::set<std::string> warned;  // while there is one
 
   std::ostream& stream() { return settings.stream ? *settings.stream : std::cerr; }
   void erase_status() {
@@ -71,6 +74,7 @@ void log_line(const std::string& level, const std::string& message, const Json& 
   LogState& state = log_state();
   const std::lock_guard<std::mutex> lock(state.mutex);
   if (state.settings.quiet && level == "info") return;
+  if (state.once_each > 0 && level == "warning" && !state.warned.insert(message).second) return;
   if (state.settings.json) {
     Json line{{"level", level}, {"time", seconds_since_1970()}, {"message", message}};
     line.update(fields);
@@ -82,6 +86,18 @@ void log_line(const std::string& level, const std::string& message, const Json& 
 }
 
 void log_line(const std::string& level, const std::string& message) { log_line(level, message, Json::object()); }
+
+OnceEachWarning::OnceEachWarning() {
+  LogState& state = log_state();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  ++state.once_each;
+}
+
+OnceEachWarning::~OnceEachWarning() {
+  LogState& state = log_state();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  if (--state.once_each == 0) state.warned.clear();
+}
 
 void show_status(const std::string& text) {
   LogState& state = log_state();

@@ -41,6 +41,15 @@ void log_warning(const Parts&... parts) {
   log_line("warning", cat(parts...));
 }
 
+// While one of these exists, a warning is not repeated: a second one of the same text is left out.
+class OnceEachWarning {
+ public:
+  OnceEachWarning();
+  ~OnceEachWarning();
+  OnceEachWarning(const OnceEachWarning&) = delete;
+  OnceEachWarning& operator=(const OnceEachWarning&) = delete;
+};
+
 // Rewrites the status line of a terminal; "" removes it. Does nothing elsewhere, when quiet and in JSON mode.
 void show_status(const std::string& text);
 

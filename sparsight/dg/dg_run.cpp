@@ -90,6 +90,17 @@ void check_test_envs(const std::vector<int64_t>& test_envs) {
       fail_usage("the test environment ", environment, " is named twice; give each once");
 }
 
+// A run says what it is of by its own names, not by what its settings make of them.
+void check_overrides(const std::vector<std::string>& overrides) {
+  static const std::vector<std::pair<std::string, std::string>> kOptions{
+      {"algorithm.name", "--algorithm"}, {"data.name", "--dataset"}, {"data.set", "--dataset"},
+      {"data.root", "--data"},           {"data.trial", "--trial"},  {"data.test_envs", "--test-envs"},
+      {"model.name", "--model"}};
+  for (const std::string& setting : overrides)
+    for (const auto& [key, option] : kOptions)
+      if (setting.starts_with(key + "=")) fail_usage("--set ", printable(setting), ": dg has ", option, " for it");
+}
+
 }  // namespace
 
 const DgModel& model_of(const DgRun& run) {
@@ -114,6 +125,7 @@ Json dg_config(const DgRun& run) {
   domain_set(run.set);
   algorithms().get(run.algorithm);
   check_test_envs(run.test_envs);
+  check_overrides(run.overrides);
   Config config;
   for (const std::string& setting : model_of(run).settings) config.set(setting);
   const auto set = [&](const char* section, const char* key, const Json& value) {

@@ -8,6 +8,8 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/dg/escape_names.h"
 #include "sparsight/report/html.h"
 
 namespace sparsight {
@@ -29,13 +31,13 @@ std::optional<double> mean_of_all(const std::vector<std::optional<double>>& row)
   return row.empty() ? std::nullopt : std::optional(sum / static_cast<double>(row.size()));
 }
 
-using RunsOfAlgorithms = std::map<std::string, std::vector<DgResult>>;
+using RunsOfAlgorithms = std::map<std::string, std::vector<const DgResult*>>;
 
 // All that some run has.
 std::vector<int64_t> environments_in(const RunsOfAlgorithms& algorithms) {
   size_t count = 0;
   for (const auto& [algorithm, runs] : algorithms)
-    for (const DgResult& run : runs) count = std::max(count, run.evaluations.front().in.size());
+    for (const DgResult* run : runs) count = std::max(count, run->evaluations.front().in.size());
   std::vector<int64_t> all(count);
   std::iota(all.begin(), all.end(), 0);
   return all;
@@ -44,8 +46,8 @@ std::vector<int64_t> environments_in(const RunsOfAlgorithms& algorithms) {
 // The names that some run has.
 std::vector<std::string> names_in(const RunsOfAlgorithms& algorithms) {
   for (const auto& [algorithm, runs] : algorithms)
-    for (const DgResult& run : runs)
-      if (!run.environments.empty()) return run.environments;
+    for (const DgResult* run : runs)
+      if (!run->environments.empty()) return run->environments;
   return {};
 }
 
@@ -55,11 +57,16 @@ std::string title_of(const DgTable& table) {
   return !table.title.empty() ? table.title : cat(dataset_title(table.dataset), ", ", to_text(table.rule));
 }
 
-// Lines of cells between separators.
-std::string lines_of(const DgTable& table, const std::string& begin, const std::string& between,
-                     const std::string& end) {
+using Escape = std::string (*)(const std::string& text);
+
+// Lines of cells between separators. escape: makes any text one cell.
+std::string lines_of(const DgTable& table, const std::string& begin, const std::string& between, const std::string& end,
+                     Escape escape) {
   std::string text;
-  const auto line = [&](std::vector<std::string> cells) { text += begin + join(cells, between) + end + "\n"; };
+  const auto line = [&](std::vector<std::string> cells) {
+    for (std::string& cell : cells) cell = escape(cell);
+    text += begin + join(cells, between) + end + "\n";
+  };
   std::vector<std::string> header{"algorithm"};
   header.insert(header.end(), table.columns.begin(), table.columns.end());
   header.insert(header.end(), table.fact_columns.begin(), table.fact_columns.end());
@@ -74,8 +81,8 @@ std::string lines_of(const DgTable& table, const std::string& begin, const std::
   return text;
 }
 
-std::string markdown_lines(const DgTable& table) {
-  const std::string lines = lines_of(table, "| ", " | ", " |");
+std::string markdown_lines(const DgTable& table, Escape escape) {
+  const std::string lines = lines_of(table, "| ", " | ", " |", escape);
   const size_t first = lines.find('\n') + 1;
   std::string rule = "|:--|";
   for (size_t i = 0; i < table.columns.size() + table.fact_columns.size(); ++i) rule += "--:|";
@@ -116,21 +123,16 @@ std::string csv_lines(const DgTable& table) {
 }
 
 std::string latex_lines(const DgTable& table) {
-  std::string text = "% " + title_of(table) + "\n\\begin{tabular}{l" +
-                     std::string(table.columns.size() + table.fact_columns.size(), 'r') + "}\n";
-  std::string rows = lines_of(table, "", " & ", " \\\\");
-  for (size_t at = 0; (at = rows.find("+/-", at)) != std::string::npos;) rows.replace(at, 3, "$\\pm$");
-  for (size_t at = 0; (at = rows.find('_', at)) != std::string::npos; at += 2) rows.replace(at, 1, "\\_");
-  for (size_t at = 0; (at = rows.find('%', at)) != std::string::npos; at += 2) rows.replace(at, 1, "\\%");
-  return text + rows + "\\end{tabular}\n";
+  return "% " + latex_text(title_of(table)) + "\n\\begin{tabular}{l" +
+         std::string(table.columns.size() + table.fact_columns.size(), 'r') + "}\n" +
+         lines_of(table, "", " & ", " \\\\", latex_text) + "\\end{tabular}\n";
 }
 
-// Names come from the logs of others.
-std::string html_lines(DgTable table) {
-  for (DgTable::Row& row : table.rows) row.algorithm = escape_html(row.algorithm);
-  for (std::string& column : table.columns) column = escape_html(column);
+std::string html_lines(const DgTable& table) {
   return "<table>\n<caption>" + escape_html(title_of(table)) + "</caption>\n" +
-         lines_of(table, "<tr><td>", "</td><td>", "</td></tr>") + "</table>\n";
+         lines_of(table, "<tr><td>", "</td><td>", "</td></tr>",
+                  [](const std::string& text) { return escape_html(text); }) +
+         "</table>\n";
 }
 
 }  // namespace
@@ -154,16 +156,18 @@ std::string to_text(const MeanAndError& value) {
   return text;
 }
 
-TrialAccuracies accuracies_of(const std::vector<DgResult>& runs, SelectionRule rule,
+TrialAccuracies accuracies_of(const std::vector<const DgResult*>& runs, SelectionRule rule,
                               const std::vector<int64_t>& environments) {
-  std::map<int64_t, std::vector<DgResult>> by_trial;
-  for (const DgResult& run : runs) by_trial[run.name.trial_seed].push_back(run);
+  std::map<int64_t, std::vector<const DgResult*>> by_trial;
+  for (const DgResult* run : runs) by_trial[run->name.trial_seed].push_back(run);
   TrialAccuracies all;
-  for (const auto& [trial, of_trial] : by_trial)
+  for (const auto& [trial, of_trial] : by_trial) {
+    const TrialRuns trial_runs(of_trial);
     for (const int64_t environment : environments) {
-      const auto accuracy = selected_accuracy(of_trial, environment, rule);
+      const auto accuracy = trial_runs.selected_accuracy(environment, rule);
       all[trial].push_back(accuracy ? std::optional(100 * *accuracy) : std::nullopt);
     }
+  }
   return all;
 }
 
@@ -190,7 +194,7 @@ DgTable::Row row_of(const std::string& algorithm, const TrialAccuracies& trials,
 std::vector<DgTable> dg_tables(const std::vector<DgResult>& results) {
   std::map<std::string, RunsOfAlgorithms> groups;  // by dataset
   for (const DgResult& result : results)
-    if (!result.name.single_source) groups[result.name.dataset][result.name.algorithm].push_back(result);
+    if (!result.name.single_source) groups[result.name.dataset][result.name.algorithm].push_back(&result);
   std::vector<DgTable> tables;
   for (const SelectionRule rule : selection_rules())
     for (const auto& [dataset, algorithms] : groups) {
@@ -256,8 +260,10 @@ std::string formatted(const std::vector<DgTable>& tables, TableFormat format) {
     if (format == TableFormat::csv) text += csv_lines(table);
     if (format == TableFormat::latex) text += latex_lines(table);
     if (format == TableFormat::html) text += html_lines(table);
-    if (format == TableFormat::markdown) text += "### " + title_of(table) + "\n\n" + markdown_lines(table) + "\n";
-    if (format == TableFormat::text) text += title_of(table) + "\n" + markdown_lines(table) + "\n";
+    if (format == TableFormat::markdown)
+      text += "### " + markdown_text(title_of(table)) + "\n\n" + markdown_lines(table, markdown_text) + "\n";
+    if (format == TableFormat::text)
+      text += printable(title_of(table)) + "\n" + markdown_lines(table, plain_text) + "\n";
   }
   return text;
 }

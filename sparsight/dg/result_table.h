@@ -42,7 +42,7 @@ struct DgTable {
 // By trial, then by environment, in percent; null where it is missing.
 using TrialAccuracies = std::map<int64_t, std::vector<std::optional<double>>>;
 // runs: of one dataset and algorithm. environments: those that are tested.
-TrialAccuracies accuracies_of(const std::vector<DgResult>& runs, SelectionRule rule,
+TrialAccuracies accuracies_of(const std::vector<const DgResult*>& runs, SelectionRule rule,
                               const std::vector<int64_t>& environments);
 // The average over environments of each trial that has all of them.
 std::map<int64_t, double> averages_of(const TrialAccuracies& trials);
@@ -63,6 +63,7 @@ std::vector<std::optional<MeanAndError>> with_mean(std::vector<std::optional<Mea
 enum class TableFormat { text, markdown, csv, latex, html };
 TableFormat table_format(const std::string& name);  // raises UsageError
 const std::vector<std::string>& table_format_names();
+// Names come from the logs of others: they are escaped where the format gives a character a meaning.
 std::string formatted(const std::vector<DgTable>& tables, TableFormat format);
 
 }  // namespace sparsight

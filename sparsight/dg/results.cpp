@@ -1,10 +1,13 @@
 #include "sparsight/dg/results.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "sparsight/core/error.h"
@@ -20,6 +23,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr size_t kMaxResultBytes = size_t{256} << 20;
+constexpr int64_t kMostEnvironments = 1'000'000;
 constexpr size_t kShownDigits = 8;  // of a fingerprint
 
 const ordered_json& member(const ordered_json& object, const char* key) {
@@ -27,9 +31,13 @@ const ordered_json& member(const ordered_json& object, const char* key) {
   return object.at(key);
 }
 
-int64_t integer_of(const ordered_json& object, const char* key) {
+// A whole number of at least 0, which logs may write as a decimal: "300.0".
+int64_t count_of(const ordered_json& object, const char* key) {
+  constexpr double kMostCounted = 1e18;
   const ordered_json& value = member(object, key);
-  if (!value.is_number()) fail("\"", key, "\" must be a number");
+  const double number = value.is_number() ? value.get<double>() : -1;
+  if (!(number >= 0 && number <= kMostCounted && std::floor(number) == number))
+    fail("\"", key, "\" must be a whole number of at least 0", value.is_number() ? "; got " + value.dump() : "");
   return value.get<int64_t>();
 }
 
@@ -39,8 +47,7 @@ std::string text_of(const ordered_json& object, const char* key) {
   return value.get<std::string>();
 }
 
-double accuracy_of(const ordered_json& line, const std::string& key) {
-  const ordered_json& value = member(line, key.c_str());
+double accuracy_of(const std::string& key, const ordered_json& value) {
   if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= 1))
     fail("\"", key, "\" must be an accuracy of 0 to 1");
   return value.get<double>();
@@ -50,27 +57,38 @@ DgRunName name_of(const ordered_json& args) {
   DgRunName name{comparable_name(text_of(args, "dataset")),
                  text_of(args, "algorithm"),
                  {},
-                 integer_of(args, "trial_seed"),
-                 integer_of(args, "hparams_seed"),
+                 count_of(args, "trial_seed"),
+                 count_of(args, "hparams_seed"),
                  args.contains("single_source") && args.at("single_source") == true};
   const std::string variation = args.contains("variation") ? ", " + text_of(args, "variation") : "";
   if (args.contains("model")) name.algorithm += " (" + text_of(args, "model") + variation + ")";
   const ordered_json& environments = member(args, "test_envs");
   if (!environments.is_array()) fail("\"test_envs\" must be a list");
   for (const ordered_json& environment : environments) {
-    if (!environment.is_number_integer()) fail("\"test_envs\" must be a list of integers");
+    const bool fits = environment.is_number_integer() && environment >= 0 && environment <= kMostEnvironments;
+    if (!fits) fail("\"test_envs\" must be a list of whole numbers of at least 0; it has ", environment.dump());
     name.test_envs.push_back(environment.get<int64_t>());
   }
   std::ranges::sort(name.test_envs);
+  if (const auto twice = std::ranges::adjacent_find(name.test_envs); twice != name.test_envs.end())
+    fail("\"test_envs\" names ", *twice, " twice");
   return name;
 }
 
+// A search in the object for every key would take a time that grows with the square of the environments.
 DgEvaluation evaluation_of(const ordered_json& line) {
+  std::unordered_map<std::string_view, const ordered_json*> values;
+  for (const auto& [key, value] : line.items()) values.emplace(key, &value);
+  const auto accuracy = [&](const std::string& key) {
+    const auto found = values.find(key);
+    if (found == values.end()) fail("a line has no \"", key, "\"");
+    return accuracy_of(key, *found->second);
+  };
   const bool has_result = line.contains("result_weights") && !line.at("result_weights").is_null();
-  DgEvaluation evaluation{has_result ? kResultStep : integer_of(line, "step"), {}, {}};
-  for (size_t e = 0; line.contains(cat("env", e, "_in_acc")); ++e) {
-    evaluation.in.push_back(accuracy_of(line, cat("env", e, "_in_acc")));
-    evaluation.out.push_back(accuracy_of(line, cat("env", e, "_out_acc")));
+  DgEvaluation evaluation{has_result ? kResultStep : count_of(line, "step"), {}, {}};
+  for (size_t e = 0; values.contains(cat("env", e, "_in_acc")); ++e) {
+    evaluation.in.push_back(accuracy(cat("env", e, "_in_acc")));
+    evaluation.out.push_back(accuracy(cat("env", e, "_out_acc")));
   }
   if (evaluation.in.empty()) fail("a line has no \"env0_in_acc\"");
   return evaluation;
@@ -78,19 +96,10 @@ DgEvaluation evaluation_of(const ordered_json& line) {
 
 bool is_result(const DgEvaluation& evaluation) { return evaluation.step == kResultStep; }
 
-int64_t cost_count(const ordered_json& object, const char* key) {
-  constexpr double kMostCounted = 1e18;
-  const ordered_json& value = member(object, key);
-  if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= kMostCounted))
-    fail("\"", key, "\" must be a number of at least 0");
-  return value.get<int64_t>();
-}
-
 std::optional<DgCost> cost_of(const ordered_json& line) {
   if (!line.contains("cost") || line.at("cost").is_null()) return std::nullopt;
   const ordered_json& cost = line.at("cost");
-  return DgCost{cost_count(cost, "parameters"), cost_count(cost, "active_parameters"),
-                cost_count(cost, "multiply_adds")};
+  return DgCost{count_of(cost, "parameters"), count_of(cost, "active_parameters"), count_of(cost, "multiply_adds")};
 }
 
 // A number of at least 0, where the line has it.
@@ -114,7 +123,7 @@ DgSpeed speed_of_lines(const std::vector<const ordered_json*>& lines) {
   double steps = 0, seconds = 0, rated = 0, images = 0, evaluations = 0, rates = 0;
   int64_t before = -1;
   for (const ordered_json* line : lines) {
-    const int64_t step = integer_of(*line, "step");
+    const int64_t step = count_of(*line, "step");
     const auto updates = static_cast<double>(step - before);
     before = step;
     if (const auto time = measured_in(*line, "step_time")) {
@@ -155,15 +164,36 @@ void add_origin(DgResult& result, const ordered_json& args) {
   }
 }
 
-// ", optimizer.lr=0.01" of the settings whose values differ in `all`.
-std::string difference_text(const ordered_json& settings, const std::set<ordered_json>& all) {
-  std::string text;
-  for (const auto& [key, value] : settings.items())
-    if (std::ranges::any_of(all,
-                            [&](const ordered_json& other) { return !other.contains(key) || other.at(key) != value; }))
-      text += cat(", ", key, "=", value.is_string() ? value.get<std::string>() : value.dump());
-  return text;
-}
+// Which settings differ between runs.
+class SettingDifferences {
+ public:
+  void add(const ordered_json& settings) {
+    ++runs_;
+    for (const auto& [key, value] : settings.items()) {
+      auto [seen, is_new] = seen_.try_emplace(key, Seen{value, 0, false});
+      ++seen->second.runs;
+      seen->second.differs = seen->second.differs || (!is_new && seen->second.first != value);
+    }
+  }
+
+  // ", optimizer.lr=0.01" of those that do.
+  std::string text(const ordered_json& settings) const {
+    std::string text;
+    for (const auto& [key, value] : settings.items())
+      if (const Seen& seen = seen_.at(key); seen.differs || seen.runs < runs_)
+        text += cat(", ", key, "=", value.is_string() ? value.get<std::string>() : value.dump());
+    return text;
+  }
+
+ private:
+  struct Seen {
+    ordered_json first;
+    int64_t runs = 0;
+    bool differs = false;
+  };
+  std::map<std::string, Seen> seen_;
+  int64_t runs_ = 0;
+};
 
 void tell_data_apart(std::vector<DgResult>& results) {
   std::map<std::string, std::set<std::string>> data;  // by dataset
@@ -174,14 +204,14 @@ void tell_data_apart(std::vector<DgResult>& results) {
 }
 
 void tell_settings_apart(std::vector<DgResult>& results) {
-  std::map<std::pair<std::string, std::string>, std::set<ordered_json>> settings;  // by dataset and algorithm
+  std::map<std::pair<std::string, std::string>, SettingDifferences> differences;  // by dataset and algorithm
   const auto of = [&](const DgResult& result) -> auto& {
-    return settings[{result.name.dataset, result.name.algorithm}];
+    return differences[{result.name.dataset, result.name.algorithm}];
   };
-  for (const DgResult& result : results) of(result).insert(result.settings);
+  for (const DgResult& result : results) of(result).add(result.settings);
   std::vector<std::string> names;
   for (const DgResult& result : results) {
-    const std::string differs = difference_text(result.settings, of(result));
+    const std::string differs = of(result).text(result.settings);
     std::string name = result.name.algorithm;
     if (name.ends_with(')'))
       name.insert(name.size() - 1, differs);
@@ -206,7 +236,8 @@ std::vector<std::string> log_files(const std::string& path) {
 }
 
 // Of one file, in the order in which they begin.
-void add_logs(std::vector<DgLog>& logs, const std::string& file) {
+std::vector<DgLog> logs_in(const std::string& file) {
+  std::vector<DgLog> logs;
   std::map<std::string, size_t> places;  // by "args"
   std::vector<ordered_json> lines = lines_of(file);
   if (lines.empty()) fail("there are no evaluations");
@@ -215,6 +246,7 @@ void add_logs(std::vector<DgLog>& logs, const std::string& file) {
     if (is_new) logs.push_back({file, {}});
     logs[place->second].lines.push_back(std::move(line));
   }
+  return logs;
 }
 
 }  // namespace
@@ -236,37 +268,38 @@ DgResult dg_result(const std::vector<ordered_json>& lines) {
   add_origin(result, lines.front().at("args"));
   std::vector<const ordered_json*> by_step;
   for (const ordered_json& line : lines) by_step.push_back(&line);
-  std::ranges::stable_sort(by_step, {}, [](const ordered_json* line) { return integer_of(*line, "step"); });
+  std::ranges::stable_sort(by_step, {}, [](const ordered_json* line) { return count_of(*line, "step"); });
   result.speed = speed_of_lines(by_step);
   return result;
 }
 
 DgResult read_dg_result(const std::string& file) { return dg_result(lines_of(file)); }
 
-std::vector<DgLog> read_dg_logs(const std::string& path, std::vector<std::string>& warnings) {
-  std::vector<DgLog> logs;
+void for_each_dg_log(const std::string& path, std::vector<std::string>& warnings,
+                     const std::function<void(DgLog log)>& use) {
   for (const std::string& file : log_files(path)) {
+    std::vector<DgLog> logs;
     try {
-      add_logs(logs, file);
+      logs = logs_in(file);
     } catch (const Error& problem) {
       warnings.push_back(cat(printable(file), " is left out: ", problem.what()));
     }
+    for (DgLog& log : logs) use(std::move(log));
   }
-  return logs;
 }
 
-std::vector<DgResult> dg_results_of(const std::vector<DgLog>& logs, std::vector<std::string>& warnings) {
-  std::vector<DgResult> results;
-  for (const DgLog& log : logs) {
-    try {
-      results.push_back(dg_result(log.lines));
-    } catch (const Error& problem) {
-      warnings.push_back(cat(printable(log.file), " is left out: ", problem.what()));
-    }
+std::optional<DgResult> usable_dg_result(const DgLog& log, std::vector<std::string>& warnings) {
+  try {
+    return dg_result(log.lines);
+  } catch (const Error& problem) {
+    warnings.push_back(cat(printable(log.file), " is left out: ", problem.what()));
+    return std::nullopt;
   }
+}
+
+void tell_apart(std::vector<DgResult>& results) {
   tell_data_apart(results);
   tell_settings_apart(results);
-  return results;
 }
 
 std::vector<nlohmann::ordered_json> domainbed_lines(const DgLog& log) {
@@ -278,7 +311,12 @@ std::vector<nlohmann::ordered_json> domainbed_lines(const DgLog& log) {
 }
 
 std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::string>& warnings) {
-  return dg_results_of(read_dg_logs(path, warnings), warnings);
+  std::vector<DgResult> results;
+  for_each_dg_log(path, warnings, [&](const DgLog& log) {
+    if (auto result = usable_dg_result(log, warnings)) results.push_back(std::move(*result));
+  });
+  tell_apart(results);
+  return results;
 }
 
 }  // namespace sparsight

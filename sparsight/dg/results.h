@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,15 +60,21 @@ struct DgLog {
   std::vector<nlohmann::ordered_json> lines;
 };
 
-// Of every results.jsonl in the folder `path` or below, or of the file `path`: lines with equal "args" are of one run.
-// Files with a line that is no JSON object are named in `warnings` and left out. Raises Error if nothing is found.
-std::vector<DgLog> read_dg_logs(const std::string& path, std::vector<std::string>& warnings);
+// Gives `use` every run of the results.jsonl in the folder `path` or below, or of the file `path`, one after another:
+// lines with equal "args" are of one run. Files with a line that is no JSON object are named in `warnings` and left
+// out. Raises Error if nothing is found.
+void for_each_dg_log(const std::string& path, std::vector<std::string>& warnings,
+                     const std::function<void(DgLog log)>& use);
 
-// Of read_dg_logs(). A run that dg_result() refuses is named in `warnings` and left out. Runs of a dataset and
-// algorithm whose settings differ get names that say so, "ERM (vit, optimizer.lr=0.01)", and so do datasets of
-// different images: tables never average over them.
+// The result of a run; null, with a warning that names its file, where dg_result() refuses it.
+std::optional<DgResult> usable_dg_result(const DgLog& log, std::vector<std::string>& warnings);
+
+// Runs of a dataset and algorithm whose settings differ get names that say so, "ERM (vit, optimizer.lr=0.01)", and so
+// do datasets of different images: tables never average over them. Takes a time that is linear in the runs.
+void tell_apart(std::vector<DgResult>& results);
+
+// All usable results of for_each_dg_log(), told apart.
 std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::string>& warnings);
-std::vector<DgResult> dg_results_of(const std::vector<DgLog>& logs, std::vector<std::string>& warnings);
 
 // The lines as DomainBed's scripts take them: with its name of the dataset, and of a run with a result of its own only
 // that.
@@ -76,8 +83,9 @@ std::vector<nlohmann::ordered_json> domainbed_lines(const DgLog& log);
 // Of one results.jsonl. Raises Error as dg_result(), and for a line that is no JSON object.
 DgResult read_dg_result(const std::string& file);
 
-// One run from its lines. Raises Error for a missing key, an accuracy outside of 0 to 1, a cost, time or memory that is
-// no number of at least 0, or evaluations of different environments.
+// One run from its lines. Raises Error for a missing key, a step, seed, environment or cost that is no whole number of
+// at least 0, an environment that is tested twice, an accuracy outside of 0 to 1, a time or memory that is no number of
+// at least 0, or evaluations of different environments.
 DgResult dg_result(const std::vector<nlohmann::ordered_json>& lines);
 
 }  // namespace sparsight

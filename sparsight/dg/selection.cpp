@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "sparsight/core/error.h"
 
@@ -24,15 +25,6 @@ std::optional<Candidate> last_best_of(std::vector<Candidate> candidates) {
   return first_best_of(candidates);
 }
 
-std::vector<const DgResult*> runs_with(const std::vector<DgResult>& runs, std::vector<int64_t> test_envs) {
-  std::ranges::sort(test_envs);
-  std::vector<const DgResult*> found;
-  for (const DgResult& run : runs)
-    if (run.name.test_envs == test_envs) found.push_back(&run);
-  std::ranges::sort(found, {}, [](const DgResult* run) { return run->name.hparams_seed; });
-  return found;
-}
-
 double mean_of_others(const std::vector<double>& accuracy, size_t test_env) {
   double sum = 0;
   for (size_t e = 0; e < accuracy.size(); ++e)
@@ -40,9 +32,28 @@ double mean_of_others(const std::vector<double>& accuracy, size_t test_env) {
   return sum / static_cast<double>(accuracy.size() - 1);
 }
 
-std::optional<double> by_training_domains(const std::vector<DgResult>& runs, size_t test_env) {
+}  // namespace
+
+TrialRuns::TrialRuns(const std::vector<const DgResult*>& runs) {
+  for (const DgResult* run : runs) {
+    std::vector<int64_t> tested = run->name.test_envs;
+    std::ranges::sort(tested);
+    runs_[std::move(tested)].push_back(run);
+  }
+  for (auto& [tested, found] : runs_)
+    std::ranges::stable_sort(found, {}, [](const DgResult* run) { return run->name.hparams_seed; });
+}
+
+const TrialRuns::Runs& TrialRuns::with(std::vector<int64_t> test_envs) const {
+  static const Runs kNone;
+  std::ranges::sort(test_envs);
+  const auto found = runs_.find(test_envs);
+  return found == runs_.end() ? kNone : found->second;
+}
+
+std::optional<double> TrialRuns::by_training_domains(size_t test_env) const {
   std::vector<Candidate> best;
-  for (const DgResult* run : runs_with(runs, {static_cast<int64_t>(test_env)})) {
+  for (const DgResult* run : with({static_cast<int64_t>(test_env)})) {
     std::vector<Candidate> steps;
     for (const DgEvaluation& evaluation : run->evaluations)
       if (evaluation.in.size() > 1)
@@ -53,55 +64,68 @@ std::optional<double> by_training_domains(const std::vector<DgResult>& runs, siz
   return chosen ? std::optional(chosen->accuracy) : std::nullopt;
 }
 
-std::optional<double> by_oracle(const std::vector<DgResult>& runs, size_t test_env) {
+std::optional<double> TrialRuns::by_oracle(size_t test_env) const {
   std::vector<Candidate> last;
-  for (const DgResult* run : runs_with(runs, {static_cast<int64_t>(test_env)}))
+  for (const DgResult* run : with({static_cast<int64_t>(test_env)}))
     last.push_back({run->evaluations.back().out[test_env], run->evaluations.back().in[test_env]});
   const auto chosen = last_best_of(last);
   return chosen ? std::optional(chosen->accuracy) : std::nullopt;
 }
 
-// The "in" accuracy of v at each step of the run with {t, v} and these hyper-parameters.
-std::optional<std::map<int64_t, double>> validation_on(const std::vector<DgResult>& runs, int64_t t, int64_t v,
-                                                       int64_t hparams_seed) {
-  for (const DgResult* run : runs_with(runs, {t, v})) {
-    if (run->name.hparams_seed != hparams_seed) continue;
-    std::map<int64_t, double> by_step;
-    for (const DgEvaluation& evaluation : run->evaluations)
-      by_step[evaluation.step] = evaluation.in[static_cast<size_t>(v)];
-    return by_step;
-  }
-  return std::nullopt;
+const DgResult* TrialRuns::pair(int64_t t, int64_t v, int64_t hparams_seed) const {
+  const auto seed_of = [](const DgResult* run) { return run->name.hparams_seed; };
+  const Runs& runs = with({t, v});
+  const auto found = std::ranges::lower_bound(runs, hparams_seed, {}, seed_of);
+  return found == runs.end() || seed_of(*found) != hparams_seed ? nullptr : *found;
 }
 
-std::optional<double> by_leaving_one_out(const std::vector<DgResult>& runs, size_t test_env) {
+std::optional<double> TrialRuns::by_leaving_one_out(size_t test_env) const {
   std::vector<Candidate> candidates;
   const auto t = static_cast<int64_t>(test_env);
-  for (const DgResult* run : runs_with(runs, {t})) {
+  for (const DgResult* run : with({t})) {
     const auto environments = static_cast<int64_t>(run->evaluations.front().in.size());
-    std::vector<std::map<int64_t, double>> validations;
-    for (int64_t v = 0; v < environments; ++v)
-      if (v != t)
-        if (const auto on = validation_on(runs, t, v, run->name.hparams_seed)) validations.push_back(*on);
-    if (static_cast<int64_t>(validations.size()) != environments - 1) continue;
-    std::vector<Candidate> steps;
-    for (const DgEvaluation& evaluation : run->evaluations) {
-      double sum = 0;
-      bool complete = true;
-      for (const auto& by_step : validations) {
-        const auto found = by_step.find(evaluation.step);
-        complete = complete && found != by_step.end();
-        if (complete) sum += found->second;
-      }
-      if (complete) steps.push_back({sum / static_cast<double>(validations.size()), evaluation.in[test_env]});
+    std::map<int64_t, std::pair<double, int64_t>> by_step;  // the sum of accuracies on each v, and their number
+    bool complete = true;
+    for (int64_t v = 0; complete && v < environments; ++v) {
+      if (v == t) continue;
+      const DgResult* const without_both = pair(t, v, run->name.hparams_seed);
+      complete = without_both != nullptr;
+      if (!complete) break;
+      std::map<int64_t, double> validation;  // the last evaluation of a step counts
+      for (const DgEvaluation& evaluation : without_both->evaluations)
+        validation[evaluation.step] = evaluation.in[static_cast<size_t>(v)];
+      for (const auto& [step, accuracy] : validation) by_step[step].first += accuracy, ++by_step[step].second;
     }
+    if (!complete) continue;
+    std::vector<Candidate> steps;
+    for (const DgEvaluation& evaluation : run->evaluations)
+      if (const auto found = by_step.find(evaluation.step);
+          found != by_step.end() && found->second.second == environments - 1)
+        steps.push_back({found->second.first / static_cast<double>(environments - 1), evaluation.in[test_env]});
     if (const auto step = first_best_of(steps)) candidates.push_back(*step);
   }
   const auto chosen = last_best_of(candidates);
   return chosen ? std::optional(chosen->accuracy) : std::nullopt;
 }
 
-}  // namespace
+std::optional<double> TrialRuns::selected_accuracy(int64_t test_env, SelectionRule rule) const {
+  const auto t = static_cast<size_t>(test_env);
+  switch (rule) {
+    case SelectionRule::training_domains:
+      return by_training_domains(t);
+    case SelectionRule::leave_one_domain_out:
+      return by_leaving_one_out(t);
+    default:
+      return by_oracle(t);
+  }
+}
+
+std::vector<const DgResult*> pointers_to(const std::vector<DgResult>& runs) {
+  std::vector<const DgResult*> pointers;
+  pointers.reserve(runs.size());
+  for (const DgResult& run : runs) pointers.push_back(&run);
+  return pointers;
+}
 
 const std::vector<SelectionRule>& selection_rules() {
   static const std::vector<SelectionRule> all{SelectionRule::training_domains, SelectionRule::leave_one_domain_out,
@@ -121,15 +145,7 @@ std::string to_text(SelectionRule rule) {
 }
 
 std::optional<double> selected_accuracy(const std::vector<DgResult>& runs, int64_t test_env, SelectionRule rule) {
-  const auto t = static_cast<size_t>(test_env);
-  switch (rule) {
-    case SelectionRule::training_domains:
-      return by_training_domains(runs, t);
-    case SelectionRule::leave_one_domain_out:
-      return by_leaving_one_out(runs, t);
-    default:
-      return by_oracle(runs, t);
-  }
+  return TrialRuns(pointers_to(runs)).selected_accuracy(test_env, rule);
 }
 
 }  // namespace sparsight

@@ -1,6 +1,7 @@
 light_sources(
   dg/ablations.cpp
   dg/cost_facts.cpp
+  dg/escape_names.cpp
   dg/published_results.cpp
   dg/random_range.cpp
   dg/result_table.cpp

@@ -114,7 +114,7 @@ FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
 
   std::vector<Json> results;
   for (size_t i = 0; i < jobs.own.size(); ++i) {
-    const Json& job = jobs.list.settings[i];
+    const Json job = jobs.list.settings[i];
     store.tidy(job);
     const auto done = store.read(job);
     results.push_back(done ? done->result : Json());

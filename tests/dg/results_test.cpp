@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include <sstream>
 
 #include "sparsight/core/error.h"
@@ -33,10 +35,11 @@ ordered_json line(double accuracy, const ordered_json& more = ordered_json::obje
 }
 
 std::vector<DgResult> results_of(const std::vector<ordered_json>& lines) {
-  std::vector<DgLog> logs;
-  for (const ordered_json& one : lines) logs.push_back({"log", {one}});
   std::vector<std::string> warnings;
-  std::vector<DgResult> results = dg_results_of(logs, warnings);
+  std::vector<DgResult> results;
+  for (const ordered_json& one : lines)
+    if (auto result = usable_dg_result({"log", {one}}, warnings)) results.push_back(std::move(*result));
+  tell_apart(results);
   EXPECT_TRUE(warnings.empty());
   return results;
 }
@@ -162,9 +165,88 @@ TEST(DgResults, AFileWithoutEvaluationsIsNamed) {
   const TemporaryFolder folder;
   folder.write("a/results.jsonl", "");
   std::vector<std::string> warnings;
-  EXPECT_TRUE(read_dg_logs(folder.path(), warnings).empty());
+  EXPECT_TRUE(read_dg_results(folder.path(), warnings).empty());
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_NE(warnings[0].find("a/results.jsonl is left out: there are no evaluations"), std::string::npos);
+}
+
+// Numbers that no conversion to an integer has a meaning for, and those that cannot be what they are of.
+TEST(DgResults, NumbersThatAreNoCountsOrAccuraciesAreRefused) {
+  const auto refused = [](const ordered_json& one) { return testing::message_of([&] { dg_result({one}); }); };
+  for (const char* key : {"trial_seed", "hparams_seed"})
+    for (const ordered_json& value : {ordered_json(-1), ordered_json(0.5), ordered_json(1e300),
+                                      ordered_json(18446744073709551615u), ordered_json(-1e300)})
+      EXPECT_EQ(refused(line(.5, {{key, value}})),
+                cat("\"", key, "\" must be a whole number of at least 0; got ", value.dump()));
+  for (const ordered_json& value : {ordered_json(-1), ordered_json(0.5), ordered_json(1e300)}) {
+    EXPECT_EQ(refused(line(.5, {}, 0, {{"step", value}})),
+              "\"step\" must be a whole number of at least 0; got " + value.dump());
+    EXPECT_EQ(refused(line(.5, {}, 0, {{"cost", {{"parameters", value}}}})),
+              "\"parameters\" must be a whole number of at least 0; got " + value.dump());
+    EXPECT_EQ(refused(line(.5, {{"test_envs", {0, value}}})),
+              "\"test_envs\" must be a list of whole numbers of at least 0; it has " + value.dump());
+  }
+  EXPECT_EQ(refused(line(.5, {{"test_envs", {1, 1, 1}}})), "\"test_envs\" names 1 twice");
+  for (const double value : {-0.1, 1.5, 1e300})
+    EXPECT_EQ(refused(line(value)), "\"env0_in_acc\" must be an accuracy of 0 to 1");
+  EXPECT_EQ(dg_result({line(.5, {}, 0, {{"step", 300.0}})}).evaluations.front().step, 300);
+}
+
+// 5,000 runs of one trial, and then 20 with 5,000 environments: looking for the runs of a rule among all others, or for
+// a key among all others of a line, took half a minute. The time is the processor's.
+TEST(DgResults, TablesOfThousandsOfRunsAndOfEnvironmentsAreLinear) {
+  constexpr int64_t kMany = 5000, kEnvironments = 10;
+  const auto evaluation = [](int64_t environments) {
+    return DgEvaluation{0, std::vector<double>(static_cast<size_t>(environments), .5),
+                        std::vector<double>(static_cast<size_t>(environments), .5)};
+  };
+  const std::clock_t begin = std::clock();
+  std::vector<DgResult> runs;
+  for (int64_t i = 0; i < kMany; ++i) {
+    const int64_t pair = i % 55;  // of ten environments, each alone and each pair
+    int64_t first = pair, second = pair;
+    for (int64_t row = 0; pair >= kEnvironments && row < kEnvironments; ++row)
+      for (int64_t column = row + 1, at = kEnvironments + row * (2 * kEnvironments - row - 1) / 2;
+           column < kEnvironments; ++column, ++at)
+        if (at == pair) first = row, second = column;
+    DgResult run{{"toy", "erm", {first}, 0, i / 55}, {evaluation(kEnvironments)}};
+    if (second != first) run.name.test_envs.push_back(second);
+    run.settings = {{"optimizer.lr", i}};
+    run.name.algorithm = "ERM";
+    runs.push_back(run);
+  }
+  EXPECT_EQ(dg_tables(runs).size(), 3u) << "the three rules";
+  tell_apart(runs);
+  EXPECT_EQ(runs[7].name.algorithm, "ERM (optimizer.lr=7)");
+  ordered_json wide = line(.5);
+  for (int64_t e = 2; e < kMany; ++e) wide[cat("env", e, "_in_acc")] = wide[cat("env", e, "_out_acc")] = .5;
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 10);
+  std::vector<DgResult> of_many;
+  const std::clock_t read = std::clock();
+  for (int64_t i = 0; i < 20; ++i) of_many.push_back(dg_result({wide}));
+  EXPECT_EQ(dg_tables(of_many).front().columns.size(), static_cast<size_t>(kMany) + 1);
+  EXPECT_LT(static_cast<double>(std::clock() - read) / CLOCKS_PER_SEC, 10);
+}
+
+// What a name must not do: end a cell or a row, begin a comment, or become a command, a link or emphasis.
+TEST(DgResults, TablesEscapeForeignNames) {
+  DgTable table{SelectionRule::oracle, "toy", {"x & y", "Avg"}, {}};
+  table.rows.push_back({"50%_$a$ #1 {b}\\input|c* [l](u) <i>~^\n+1", "this run", {MeanAndError{50, 1}, std::nullopt}});
+  const std::string latex = formatted({table}, TableFormat::latex);
+  EXPECT_NE(latex.find("algorithm & x \\& y & Avg \\\\\n"), std::string::npos) << latex;
+  EXPECT_NE(
+      latex.find("50\\%\\_\\$a\\$ \\#1 \\{b\\}\\textbackslash{}input\\textbar{}c* [l](u) \\textless{}i\\textgreater{}"
+                 "\\textasciitilde{}\\textasciicircum{}\\textbackslash{}x0a+1 & 50.0 $\\pm$ 1.0 &  \\\\\n"),
+      std::string::npos)
+      << latex;
+  const std::string markdown = formatted({table}, TableFormat::markdown);
+  EXPECT_NE(
+      markdown.find("| 50%\\_\\$a\\$ \\#1 {b}\\\\input\\|c\\* \\[l\\](u) \\<i\\>\\~^\\\\x0a+1 | 50.0 +/- 1.0 |  |\n"),
+      std::string::npos)
+      << markdown;
+  table.rows[0].algorithm = "ERM (mnist_cnn)";
+  EXPECT_NE(formatted({table}, TableFormat::markdown).find("| ERM (mnist_cnn) |"), std::string::npos);
+  EXPECT_NE(formatted({table}, TableFormat::latex).find("ERM (mnist\\_cnn) &"), std::string::npos);
 }
 
 }  // namespace sparsight::dg_results_test

@@ -240,9 +240,9 @@ TEST(DgResults, ReadsDomainBedsOwnFolders) {
   EXPECT_EQ(results[0].name.test_envs, (std::vector<int64_t>{1}));
   EXPECT_EQ(results[0].evaluations[0].in, (std::vector<double>{0.5, 0.75}));
   ASSERT_EQ(warnings.size(), 2u);
-  EXPECT_NE(warnings[1].find("b/results.jsonl is left out: a line has no \"dataset\""), std::string::npos)
+  EXPECT_NE(warnings[0].find("b/results.jsonl is left out: a line has no \"dataset\""), std::string::npos)
       << warnings[1];
-  EXPECT_NE(warnings[0].find("line 1 is not a JSON object"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[1].find("line 1 is not a JSON object"), std::string::npos) << warnings[0];
 }
 
 TEST(DgResults, RefusesWhatCannotBe) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "tests/e2e/dg_verb.h"
 
@@ -90,14 +91,37 @@ TEST_F(DgVerb, LinesSayTheLossAndTheSettingsOfTheRun) {
   EXPECT_EQ(args.at("environments").size(), 4u);
 }
 
+// What a run is of has options of its own; a task is wrong before a folder is made for it.
+TEST_F(DgVerb, RefusesWhatWouldBeReportedWrongly) {
+  const auto refused = [&](const std::string& text, const std::vector<std::string>& more, const std::string& says) {
+    std::vector<std::string> arguments = more;
+    arguments.insert(arguments.end(), {"--out", at("refused")});
+    const ProgramResult result = dg(text + kSmall, arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(at("refused"))) << says;
+  };
+  refused("train", {"--set", "algorithm.name=irm"}, "--set algorithm.name=irm: dg has --algorithm for it");
+  refused("train", {"--set", "data.name=cifar10"}, "--set data.name=cifar10: dg has --dataset for it");
+  refused("train", {"--test-envs", ""}, "test-envs");
+  refused("train", {"--trial=-1"}, "--trial");
+  refused("sweep --trials 1 --hparams 1", {"--task", "5/3"}, "a task must be INDEX/COUNT with 0 <= INDEX < COUNT");
+  refused("sweep --algorithms erm,irm,erm", {}, "the algorithm erm is named twice");
+  refused("sweep --trials 1000000000", {}, "jobs, and at most 1000000 can be run in one folder");
+  refused("ablate --set model.size=tiny --only none --vary router.k=1", {"--test-envs", ""}, "test-envs");
+}
+
 TEST_F(DgVerb, AFolderHoldsRunsOfOneKind) {
   const std::string sweep = std::string("sweep --trials 1 --hparams 1 --no-pairs") + kSmall;
   ASSERT_EQ(dg(sweep, {"--out", at("one")}).exit_code, 0);
   for (const std::vector<std::string>& more :
        {std::vector<std::string>{"--set", "optimizer.lr=0.01"}, {"--data", at("elsewhere")}}) {
     std::vector<std::string> arguments = more;
-    if (more[0] == "--data")
+    if (more[0] == "--data") {
       std::filesystem::copy(domains(), at("elsewhere"), std::filesystem::copy_options::recursive);
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(at("elsewhere")))
+        if (entry.is_regular_file() && std::filesystem::remove(entry.path())) break;  // other data: an image is missing
+    }
     arguments.insert(arguments.end(), {"--out", at("one")});
     std::string changed = sweep;
     if (more[0] == "--data") changed.erase(changed.find("--data DOMAINS"), std::string("--data DOMAINS").size());
@@ -107,6 +131,55 @@ TEST_F(DgVerb, AFolderHoldsRunsOfOneKind) {
     EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
   }
   EXPECT_EQ(dg(sweep, {"--algorithms", "erm,irm", "--out", at("one")}).exit_code, 0) << "more of the same kind";
+}
+
+// Data are what they hold: the path of their folder may be written in any way, and they may have moved.
+TEST_F(DgVerb, TheSameDataElsewhereAreTheSameSweep) {
+  namespace fs = std::filesystem;
+  const std::string sweep = std::string("sweep --trials 1 --hparams 1 --no-pairs") + kSmall, out = at("moved");
+  ASSERT_EQ(dg(sweep, {"--out", out}).exit_code, 0);
+  const auto jobs = [&] { return std::distance(fs::directory_iterator(out + "/jobs"), fs::directory_iterator()); };
+  ASSERT_EQ(jobs(), 4);
+  fs::copy(domains(), at("copied"), fs::copy_options::recursive);
+  for (const std::string& folder : {at("copied"), domains() + "/../domains/", at("./domains")}) {
+    std::string other = sweep;
+    other.replace(other.find("DOMAINS"), std::string("DOMAINS").size(), folder);
+    const ProgramResult again = dg(other, {"--out", out});
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_EQ(jobs(), 4) << folder;
+  }
+}
+
+// Both runs miss a class of images in the same way, and say it once; each says what it is where it begins.
+TEST_F(DgVerb, ASweepNamesItsRunsAndWarnsOnce) {
+  namespace fs = std::filesystem;
+  const std::string folder = at("uneven");
+  fs::copy(domains(), folder, fs::copy_options::recursive);
+  for (const auto& domain : fs::directory_iterator(folder)) fs::create_directories(domain.path() / "nothing");
+  const auto an_image = [](const fs::path& below) {
+    for (const auto& entry : fs::recursive_directory_iterator(below))
+      if (entry.is_regular_file()) return entry.path();
+    return fs::path();
+  };
+  for (const auto& domain : fs::directory_iterator(folder))
+    fs::copy_file(an_image(domain.path()), domain.path() / "nothing" / "only.png");
+  std::string sweep = std::string("sweep --trials 1 --hparams 1 --no-pairs") + kSmall;
+  sweep.replace(sweep.find("DOMAINS"), std::string("DOMAINS").size(), folder);
+  std::vector<std::string> words_of = words(sweep);
+  words_of.insert(words_of.end(), {"--out", at("named")});
+  ProgramOptions options;
+  options.timeout_seconds = 300;
+  const ProgramResult done = run_program(words_of, options);
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  for (int e = 0; e < 4; ++e)
+    EXPECT_NE(done.err.find(
+                  cat("dg folder: erm (vit) on folder, test environment ", e, ", trial 0, hyper-parameter seed 0\n")),
+              std::string::npos)
+        << done.err;
+  std::set<std::string> warnings;
+  std::istringstream lines(done.err);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("warning: ")) EXPECT_TRUE(warnings.insert(line).second) << line;
 }
 
 // Two folders, one of them with another learning rate: rows of their own, the same from the file that is written.
