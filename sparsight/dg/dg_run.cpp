@@ -185,9 +185,9 @@ std::vector<Json> train_dg(const DgRun& run, const std::string& folder) {
   std::ostringstream summary;  // results.jsonl says it
   if (std::filesystem::exists(folder + "/config.toml")) {
     check_same_run(run, folder);
-    resume_training(folder, {}, summary);
+    resume_training(folder, {.go_on = GoOn::same_command}, summary);
   } else {
-    start_training(dg_config(run), folder, /*overwrite=*/false, summary);
+    start_training(dg_config(run), folder, /*overwrite=*/false, summary, GoOn::same_command);
   }
   std::string text;
   const std::vector<Json> lines = dg_results(run, folder);

@@ -83,10 +83,11 @@ RunFolder RunFolder::create(const std::string& path, IfExists if_exists) {
     fail("cannot resume: ", path, " holds no run; start one without --resume");
   const bool reused = if_exists == IfExists::kRefuse && !fresh && holds_nothing_trained(run);
   if (reused) if_exists = IfExists::kOverwrite;
-  if (if_exists == IfExists::kRefuse && !fresh)
+  const bool foreign = !fresh && !fs::exists(run.config(), error) && !holds_a_run(run);
+  if (if_exists == IfExists::kRefuse && !fresh && !foreign)
     fail("the run folder ", path,
          " exists already; go on with --resume, replace it with --overwrite or choose another");
-  if (if_exists == IfExists::kOverwrite && !fresh && !holds_a_run(run))
+  if (foreign || (if_exists == IfExists::kOverwrite && !fresh && !holds_a_run(run)))
     fail("the folder ", path, " holds files that do not belong to a run; choose another folder");
   create_folder(path);
   run.lock_ = lock_folder(path);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <vector>
 
 #include <ATen/ops/empty.h>
@@ -17,10 +18,14 @@
 namespace sparsight {
 namespace {
 
-// An unnamed temporary file in the folder of `path`.
+// An unnamed temporary file in the folder of `path`. Where a file system has none, it has a name for a moment: that of
+// a temporary file, which a later AtomicFile of `path` removes if this process is killed before it does.
 Descriptor nameless_file(const std::string& path) {
-  std::string name = cat(path, ".XXXXXX", kTemporaryEnding);
-  const int descriptor = mkostemps(name.data(), static_cast<int>(kTemporaryEnding.size()), O_CLOEXEC);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const int nameless = open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (nameless >= 0) return Descriptor(nameless);
+  const std::string name = temporary_name(path);
+  const int descriptor = open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) fail_system("write", path, errno);
   unlink(name.c_str());
   return Descriptor(descriptor);

@@ -106,9 +106,9 @@ std::vector<Claim> reproduce_config(const std::string& config, const std::string
   if (const std::string begun = folder + "/config.toml"; std::filesystem::exists(begun)) {
     if (resolved_file(begun) != settings)
       fail(folder, " contains a run with different settings; choose another folder with --run");
-    resume_training(folder, {}, out);
+    resume_training(folder, {.go_on = GoOn::same_command}, out);
   } else {
-    start_training(settings, folder, /*overwrite=*/false, out);
+    start_training(settings, folder, /*overwrite=*/false, out, GoOn::same_command);
   }
   std::vector<Claim> checked = check_claims(claims, read_metrics(RunFolder::open(folder).metrics()));
   Json json = Json::array();

@@ -33,11 +33,13 @@ void print_result(const RunFolder& folder, std::ostream& out) {
       << "\nreport: " << printable(folder.report()) << "\n";
 }
 
-void run_to_the_end(Trainer& trainer, std::ostream& out) {
+void run_to_the_end(Trainer& trainer, std::ostream& out, GoOn go_on) {
   const RunFolder& folder = trainer.folder();
   const TrainingEnd end = trainer.run();
   if (end == TrainingEnd::interrupted)
-    fail("interrupted after step ", trainer.step(), "; resume with: sparsight train --resume ", folder.path());
+    fail("interrupted after step ", trainer.step(),
+         go_on == GoOn::resume_flag ? "; resume with: sparsight train --resume " + printable(folder.path())
+                                    : "; run the same command again to continue");
   write_report(folder.path());
   print_result(folder, out);
 }
@@ -52,6 +54,15 @@ std::optional<std::vector<int64_t>> recorded_superclasses(const RunFolder& folde
   }
   if (std::filesystem::exists(folder.superclasses())) return read_superclass_map(folder.superclasses());
   return std::nullopt;
+}
+
+// Somebody removed the last checkpoint: a run writes it before the first best one.
+[[noreturn]] void fail_without_last(const RunFolder& folder, GoOn go_on) {
+  fail(printable(folder.checkpoint("last")), " is missing, so this run cannot be resumed. ",
+       go_on == GoOn::resume_flag
+           ? "Start a new run from its best weights with --init-from " + printable(folder.checkpoint("best")) +
+                 ", or train it again from the start with --overwrite"
+           : "Remove the folder " + printable(folder.path()) + " and run the same command again");
 }
 
 // The same bits as an uninterrupted run need the same settings. What to do about NaN does not change them.
@@ -73,7 +84,7 @@ void check_unchanged(const Json& config, const RunFolder& folder) {
 
 }  // namespace
 
-void start_training(const Json& config, const std::string& path, bool overwrite, std::ostream& out) {
+void start_training(const Json& config, const std::string& path, bool overwrite, std::ostream& out, GoOn go_on) {
   TrainingSetup setup = make_training_setup(config, /*fresh=*/true);
   RunFolder folder = RunFolder::create(path, overwrite ? IfExists::kOverwrite : IfExists::kRefuse);
   if (overwrite) {  // what was made of the earlier weights
@@ -85,7 +96,7 @@ void start_training(const Json& config, const std::string& path, bool overwrite,
   if (!setup.data.super_class_of.empty()) write_superclass_map(folder.superclasses(), setup.data.super_class_of);
   write_file_atomically(folder.config(), to_toml(setup.config));
   Trainer trainer(std::move(setup), std::move(folder));
-  run_to_the_end(trainer, out);
+  run_to_the_end(trainer, out, go_on);
 }
 
 void resume_training(const std::string& path, const ResumeOptions& options, std::ostream& out) {
@@ -99,11 +110,7 @@ void resume_training(const std::string& path, const ResumeOptions& options, std:
   }
   Config config = Config::from_text(read_file(folder.config(), kMaxConfigBytes), folder.config());
   const bool fresh = !folder.has_checkpoint("last");
-  if (fresh && folder.has_checkpoint("best"))
-    fail(folder.checkpoint("last"),
-         " is missing, so this run cannot be resumed. Start a new run from its best weights "
-         "with --init-from ",
-         folder.checkpoint("best"), ", or train it again from the start with --overwrite");
+  if (fresh && folder.has_checkpoint("best")) fail_without_last(folder, options.go_on);
   check_trained_names(config.tree(), config_sections());
   const Json resolved = resolve(config, config_sections());
   if (!fresh && !options.allow_changed_config) check_unchanged(resolved, folder);
@@ -111,7 +118,7 @@ void resume_training(const std::string& path, const ResumeOptions& options, std:
   TrainingSetup setup = make_training_setup(resolve(config, config_sections()), fresh, recorded_superclasses(folder));
   Trainer trainer(std::move(setup), std::move(folder));
   trainer.resume();
-  run_to_the_end(trainer, out);
+  run_to_the_end(trainer, out, options.go_on);
 }
 
 }  // namespace sparsight

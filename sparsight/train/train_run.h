@@ -8,14 +8,22 @@
 
 namespace sparsight {
 
+// How the user goes on with a run that was stopped, for messages.
+enum class GoOn {
+  resume_flag,  // sparsight train --resume FOLDER; it has --overwrite and --init-from too
+  same_command  // the command goes on by itself when it is repeated
+};
+
 struct ResumeOptions {
   std::string on_nan{};               // "stop" or "skip"; empty: as configured
   bool allow_changed_config = false;  // go on even if config.toml is not what the checkpoint was trained with
+  GoOn go_on = GoOn::resume_flag;
 };
 
 // Trains from a resolved configuration into a new run folder. The result table goes to `out`. Raises Error if the
 // folder already contains a run (unless `overwrite`), or if the run was interrupted (the message says how to resume).
-void start_training(const Json& config, const std::string& folder, bool overwrite, std::ostream& out);
+void start_training(const Json& config, const std::string& folder, bool overwrite, std::ostream& out,
+                    GoOn go_on = GoOn::resume_flag);
 
 // Continues a run from its last checkpoint, or from the start if it has none. A finished run is left unchanged: its
 // result is printed again. on_nan: train.on_nan from now on, or "" to keep the run's setting.

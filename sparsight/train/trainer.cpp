@@ -195,7 +195,10 @@ void Trainer::evaluate_and_keep_best() {
     progress_.best_accuracy = evaluation.accuracy;
     progress_.evaluations_since_best = 0;
   }
-  if (better || setup_.train.keep == "last") save_best();
+  if (better || setup_.train.keep == "last") {
+    progress_.best_step = progress_.step;
+    if (folder_.has_checkpoint("last")) save_best();  // else after it: see save_evaluated()
+  }
   setup_.algorithm->validated(evaluation.loss);
   Json line = metrics_line(evaluation, "val", evaluated_weights(), progress_.step, epoch());
   if (!training.is_null()) line["training"] = training;
@@ -206,6 +209,20 @@ void Trainer::evaluate_and_keep_best() {
            evaluation.multi_label ? "precision@1 " : "accuracy ", percent(evaluation.accuracy), ", loss ",
            evaluation.loss,
            evaluation.router_accuracy ? cat(", router accuracy ", percent(*evaluation.router_accuracy)) : "");
+}
+
+// The first checkpoint of a run is "last": a run killed after it goes on from there and, where these weights were the
+// best, saves them again (resume()). From "best" alone it could not go on.
+void Trainer::save_evaluated() {
+  const bool first = !folder_.has_checkpoint("last");
+  if (first || setup_.train.checkpoint_every == 0 || checkpoint_due()) save_last();
+  if (first) save_missing_best();
+}
+
+// The best weights, where they are those of this step and not saved.
+void Trainer::save_missing_best() {
+  const bool are_here = progress_.evaluated_step == progress_.step && progress_.best_step == progress_.step;
+  if (are_here && progress_.step > 0 && !folder_.has_checkpoint("best")) save_averaged_best();
 }
 
 // Saves the model's current weights: during a Swap, the averaged ones.
@@ -265,6 +282,7 @@ void Trainer::resume() {
   AlgorithmState state{checkpoint.training, checkpoint.state.value("algorithm", Json::object())};
   complete_averages(state.tensors, *setup_.model);
   setup_.algorithm->load_state(state);
+  save_missing_best();
   log_info("resumed at step ", progress_.step, " of ", setup_.length.total_steps);
 }
 
@@ -366,7 +384,7 @@ TrainingEnd Trainer::run() {
   while (true) {
     if (evaluation_due()) {
       evaluate_and_keep_best();
-      if (setup_.train.checkpoint_every == 0 || checkpoint_due()) save_last();
+      if (!interrupted()) save_evaluated();
     }
     if (interrupted()) {
       save_last();
@@ -382,6 +400,7 @@ TrainingEnd Trainer::run() {
     if (checkpoint_due() && !evaluation_due()) save_last();  // a step's log lines come before its checkpoint
   }
   bar.finish();
+  if (!folder_.has_checkpoint("last")) save_last();  // before "best": see save_evaluated()
   const bool has_result = setup_.algorithm->finish();
   if (has_result) save_averaged_best();
   ensure_best();

@@ -45,6 +45,8 @@ class Trainer {
   Evaluation evaluate_model(Loader& loader, const std::string& title);
   std::string evaluated_weights() const;
   void evaluate_and_keep_best();
+  void save_evaluated();
+  void save_missing_best();
   void save_best();
   void ensure_best();
   void save_averaged_best();

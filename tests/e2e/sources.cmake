@@ -9,6 +9,7 @@ light_tests(
   e2e/dg_protocol_test.cpp
   e2e/dg_sweep_test.cpp
   e2e/dg_test.cpp
+  e2e/disk_fault_test.cpp
   e2e/early_stop_test.cpp
   e2e/eval_test.cpp
   e2e/expert_columns_test.cpp

@@ -70,7 +70,7 @@ TEST(RunFolder, ARunThatEndedBeforeItsFirstStepMayBeReplaced) {
     EXPECT_FALSE(std::filesystem::exists(run.metrics()));
     EXPECT_EQ(read_file(path + "/notes.txt", 10), "mine");
     begin_run(folder.path("other"));
-    expect_error(path, IfExists::kRefuse, "exists already");  // no env.json: it is no run
+    expect_error(path, IfExists::kRefuse, "do not belong to a run");  // there is no env.json
     write_file_atomically(run.env(), describe_environment().dump());
     expect_error(path, IfExists::kRefuse, "another process is writing");
   }
@@ -95,7 +95,7 @@ TEST(RunFolder, WhatAProcessLeftThatWasKilledAtItsBeginningIsTaken) {
     EXPECT_FALSE(std::filesystem::exists(path + "/config.toml.12-1.tmp"));
     expect_error(path, IfExists::kResume, "holds no run");
     folder.write("run/env.json", "{}");  // of another program
-    expect_error(path, if_exists, if_exists == IfExists::kRefuse ? "exists already" : "do not belong to a run");
+    expect_error(path, if_exists, "do not belong to a run");
   }
 }
 
@@ -104,7 +104,7 @@ TEST(RunFolder, OtherFoldersAndFilesAreNotTaken) {
   expect_error(folder.path("missing"), IfExists::kResume, "holds no run");
   folder.write("file", "x");
   expect_error(folder.path(), IfExists::kResume, "holds no run");
-  expect_error(folder.path(), IfExists::kRefuse, "exists already");
+  expect_error(folder.path(), IfExists::kRefuse, "holds files that do not belong to a run");
   expect_error(folder.path(), IfExists::kOverwrite, "holds files that do not belong to a run");
   expect_error(folder.path("file"), IfExists::kOverwrite, "is a file");
   expect_error(folder.path("file/run"), IfExists::kRefuse, "Not a directory");

@@ -120,9 +120,9 @@ void train_stage(const Json& config, const std::string& run, std::ostream& out) 
     return;
   }
   if (fs::exists(run + "/config.toml"))
-    resume_training(run, {}, out);
+    resume_training(run, {.go_on = GoOn::same_command}, out);
   else
-    start_training(config, run, /*overwrite=*/false, out);
+    start_training(config, run, /*overwrite=*/false, out, GoOn::same_command);
 }
 
 }  // namespace

@@ -1,0 +1,218 @@
+// Verbs that write files survive a kill and a full disk at any of their file operations: the same command, started
+// again, ends with what an unbroken one leaves. The operations are sampled; SPARSIGHT_EVERY_DISK_FAULT=1 tries all.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include "tests/support/disk_faults.h"
+#include "tests/support/folder_contents.h"
+
+namespace sparsight::testing::disk_fault_test {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+constexpr size_t kSampledKills = 20, kSampledFull = 5;
+
+// Glyphs, and a ViT of a single block, in six steps.
+constexpr const char* kSmallestConfig = R"(
+[run]
+seed = 3
+threads = 1
+[data]
+name = "glyphs"
+classes = 3
+side = 16
+train = 24
+validation = 12
+test = 12
+[transforms]
+train = [{op = "normalize", mean = [0.5], std = [0.5]}]
+eval = [{op = "normalize", mean = [0.5], std = [0.5]}]
+[loader]
+batch = 8
+workers = 1
+[model]
+name = "vit"
+size = "custom"
+width = 8
+depth = 1
+heads = 2
+patch = 8
+[moe]
+blocks = [0]
+experts = 2
+[train]
+epochs = 2
+ema_decay = 0.9
+log_every = 1
+[optimizer]
+name = "adamw"
+lr = 0.002
+)";
+
+Words joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// What the verbs read: made once.
+class Inputs {
+ public:
+  Inputs() {
+    config_ = folder_.write("smallest.toml", kSmallestConfig);
+    made_ = run_program({"train", config_, "--out", run(), "--quiet"}).exit_code +
+            run_program({"data", "make", domains(), "--layout", "domain", "--set", "side=16", "--set", "classes=2",
+                         "--set", "train=32", "--set", "validation=16", "--set", "test=16", "--quiet"})
+                .exit_code;
+  }
+  bool are_made() const { return made_ == 0; }
+  std::string config() const { return config_; }
+  std::string run() const { return folder_.path("run"); }
+  std::string domains() const { return folder_.path("domains"); }
+  Words dg() const {
+    return {"--dataset",    "folder",
+            "--data",       domains(),
+            "--image-size", "16",
+            "--model",      "vit",
+            "--steps",      "4",
+            "--eval-every", "2",
+            "--set",        "model.size=custom",
+            "--set",        "model.width=8",
+            "--set",        "model.depth=1",
+            "--set",        "model.heads=2",
+            "--set",        "model.patch=8",
+            "--set",        "loader.batch=4",
+            "--set",        "moe.blocks=[0]",
+            "--set",        "moe.experts=2",
+            "--set",        "run.threads=1",
+            "--quiet"};
+  }
+
+ private:
+  TemporaryFolder folder_;
+  std::string config_;
+  int made_ = -1;
+};
+
+struct Verb {
+  std::string name;
+  std::function<Words(const Inputs& inputs, const std::string& out)> command;
+  std::function<Words(const std::string& out)> resume = {};  // where it is not the same command that goes on
+};
+
+std::ostream& operator<<(std::ostream& out, const Verb& verb) { return out << verb.name; }
+
+std::vector<Verb> verbs() {
+  const auto resume = [](const std::string& out) { return Words{"train", "--resume", out, "--quiet"}; };
+  const auto train = [](const Words& more) {
+    return [more](const Inputs& inputs, const std::string& out) {
+      return joined({"train", inputs.config(), "--out", out, "--quiet"}, more);
+    };
+  };
+  const auto dg = [](const Words& words) {
+    return [words](const Inputs& inputs, const std::string& out) {
+      return joined(joined(joined({"dg"}, words), {"--out", out}), inputs.dg());
+    };
+  };
+  return {
+      {"train", train({}), resume},
+      {"train_with_rare_checkpoints", train({"--set", "train.checkpoint_every=5"}), resume},
+      {"dg_train", dg({"train", "--algorithm", "erm", "--test-envs", "1"})},
+      {"dg_train_swad", dg({"train", "--algorithm", "swad", "--test-envs", "1"})},
+      {"dg_sweep", dg({"sweep", "--trials", "1", "--hparams", "1", "--no-pairs"})},
+      {"attack",
+       [](const Inputs& inputs, const std::string& out) {
+         return Words{"attack", inputs.run(), "--out",          out,       "--quiet", "--attack", "pgd", "--eps",
+                      "4/255",  "--set",      "attack.steps=2", "--batch", "8"};
+       }},
+      {"reproduce",
+       [](const Inputs&, const std::string& out) {
+         return Words{"reproduce", "robust_moe/t8", "--scale", "smoke", "--run", out, "--jobs", "1", "--quiet"};
+       }},
+      {"data_make",
+       [](const Inputs&, const std::string& out) {
+         return Words{"data",      "make",  out,       "--quiet", "--set",        "side=16", "--set",
+                      "classes=2", "--set", "train=4", "--set",   "validation=2", "--set",   "test=2"};
+       }},
+      {"superclass_train",
+       [](const Inputs& inputs, const std::string& out) {
+         return Words{"superclass", "train", inputs.config(),         "--out",  out, "--experts",
+                      "2",          "--set", "router.name=per_image", "--quiet"};
+       }},
+  };
+}
+
+class SurvivesDiskFaults : public ::testing::TestWithParam<Verb> {
+ protected:
+  static void SetUpTestSuite() { inputs_ = new Inputs; }
+  static void TearDownTestSuite() { delete inputs_; }
+
+  // After a fault: ends as the unbroken command did.
+  void expect_goes_on(const Words& command, const std::string& out) {
+    ProgramResult again = run_program(command, retry_options());
+    if (again.exit_code != 0 && GetParam().resume) {
+      EXPECT_NE(again.err.find("go on with --resume"), std::string::npos) << again.err;
+      again = run_program(GetParam().resume(out), retry_options());
+    }
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_EQ(difference_of(folder_contents(out), expected_), "") << again.err;
+  }
+  static ProgramOptions retry_options() {
+    ProgramOptions options;
+    options.timeout_seconds = 120;
+    options.environment = {{"SPARSIGHT_PYTHON", "/bin/false"}};
+    return options;
+  }
+
+  inline static Inputs* inputs_ = nullptr;
+  std::map<std::string, std::string> expected_;
+};
+
+TEST_P(SurvivesDiskFaults, AtEveryFileOperation) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "a preloaded library comes before the sanitizer's";
+#endif
+  ASSERT_TRUE(inputs_->are_made());
+  const TemporaryFolder folder;
+  const std::string place = folder.path("place"), out = place + "/out";
+  const Words command = GetParam().command(*inputs_, out);
+  const auto clear = [&] {
+    fs::remove_all(place);
+    fs::create_directory(place);
+  };
+  clear();
+  DiskFaults faults(place);
+  const ProgramResult unbroken = faults.run_and_count(command);
+  ASSERT_EQ(unbroken.exit_code, 0) << unbroken.err;
+  expected_ = folder_contents(place + "/out");
+  ASSERT_GT(faults.operations().size(), 3u);
+  const bool all = std::getenv("SPARSIGHT_EVERY_DISK_FAULT");
+  for (const FileOperation& operation : faults.sampled(all ? faults.operations().size() : kSampledKills)) {
+    SCOPED_TRACE("killed at operation " + std::to_string(operation.number) + ": " + operation.text);
+    clear();
+    const ProgramResult killed = faults.run_with(DiskFault::kill, operation.number, command);
+    EXPECT_NE(killed.exit_code, 0);
+    expect_goes_on(command, out);
+    if (HasFatalFailure()) return;
+  }
+  for (const FileOperation& operation : faults.sampled(all ? faults.operations().size() : kSampledFull)) {
+    SCOPED_TRACE("disk full from operation " + std::to_string(operation.number) + ": " + operation.text);
+    clear();
+    const ProgramResult full = faults.run_with(DiskFault::full, operation.number, command);
+    EXPECT_LE(full.exit_code, 1) << full.err;
+    EXPECT_EQ(full.exit_code == 1, full.err.find("error: ") != std::string::npos) << full.err;
+    expect_goes_on(command, out);
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Verbs, SurvivesDiskFaults, ::testing::ValuesIn(verbs()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace sparsight::testing::disk_fault_test
