@@ -205,7 +205,8 @@ void run_dg_table(const DgTableArguments& arguments) {
 }
 
 void run_dg_export(const DgExportArguments& arguments) {
-  const std::vector<DgLog> logs = logs_of(arguments.folders);
+  std::vector<DgLog> logs;
+  for_each_run(arguments.folders, [&](const DgLog& log) { logs.push_back(log); });
   if (std::filesystem::exists(arguments.out))
     fail(printable(arguments.out), " is there already; choose another folder with --out");
   AtomicFolder sweep(arguments.out);
