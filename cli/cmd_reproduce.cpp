@@ -58,7 +58,8 @@ void add_reproduce(CLI::App& app) {
       ->type_name("NAME");
   verb->add_option("figure", arguments->figure, "The figure that show describes")->type_name("FIGURE");
   CLI::Option* scale =
-      verb->add_option("--scale", arguments->scale, "smoke (seconds), small (minutes to hours, see --plan), paper (the paper's sizes)")
+      verb->add_option("--scale", arguments->scale,
+                       "smoke (seconds), small (minutes to hours, see --plan), paper (the paper's sizes)")
           ->check(CLI::IsMember({"smoke", "small", "paper"}))
           ->capture_default_str();
   add_data_options(*verb, *arguments);

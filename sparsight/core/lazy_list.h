@@ -1,4 +1,4 @@
-// A list whose elements are made when they are asked for: a list of a billion takes no memory.
+// A list whose elements are made on demand: a list of a billion takes no memory.
 //
 //   LazyList<std::string> names{"first"};
 //   names.append(1'000'000'000, [](size_t i) { return "name " + std::to_string(i); });

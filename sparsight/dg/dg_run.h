@@ -33,7 +33,8 @@ struct DgRun {
 // test environments change fastest, then the hyper-parameter seed.
 using DgRunList = LazyList<DgRun>;
 
-// DomainBed's seed of the run: a hash of dataset and algorithm by its names ("PACS", "ERM"), test environments and seeds.
+// DomainBed's seed of the run: a hash of dataset and algorithm by its names ("PACS", "ERM"), test environments and
+// seeds.
 uint32_t run_seed(const DgRun& run);
 
 // The resolved configuration. Raises UsageError for names that do not exist, and for a test environment named twice.
@@ -56,10 +57,10 @@ Json dg_settings(const DgRun& run, const Json& config);
 // The lines of DomainBed's results.jsonl for a run folder, one for each evaluation so far: env{i}_in_acc and
 // env{i}_out_acc of every environment, step, epoch, loss, step_time, mem_gb, "args" and "hparams" (all that
 // DomainBed draws; where a setting follows one, what trained); beyond those images_per_s of updates, eval_images_per_s
-// and eval_mem_gb; null where the run has not measured them. "args" has dataset and algorithm by DomainBed's names, dg_settings() as
-// "settings", data_identity() as "data" and the names of the "environments" too. Of a run that is done also "cost":
-// parameters, active_parameters and multiply_adds of the model. An algorithm that ends with weights of its own, such as
-// an average, has a last line of these, with their name as "result_weights".
+// and eval_mem_gb; null where the run has not measured them. "args" has dataset and algorithm by DomainBed's names,
+// dg_settings() as "settings", data_identity() as "data" and the names of the "environments" too. Of a run that is done
+// also "cost": parameters, active_parameters and multiply_adds of the model. An algorithm that ends with weights of its
+// own, such as an average, has a last line of these, with their name as "result_weights".
 std::vector<Json> dg_results(const DgRun& run, const std::string& folder);
 
 // Raises Error, with the first difference, if the run in `folder` has another configuration.

@@ -16,8 +16,8 @@
 
 namespace sparsight {
 
-// smoke: seconds, shows that everything runs. small: minutes to hours on 2 cores, shows the trend. paper: sizes, lengths
-// and number of seeds of the paper.
+// smoke: seconds, shows that everything runs. small: minutes to hours on 2 cores, shows the trend. paper: sizes,
+// lengths and number of seeds of the paper.
 enum class Scale { smoke, small, paper };
 
 struct FigureRun {

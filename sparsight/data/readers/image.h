@@ -3,9 +3,9 @@
 //
 // The EXIF orientation is applied. JPEG: baseline and progressive; grey, YCbCr, RGB, CMYK and YCCK (converted as Pillow
 // does). PNG: 1 to 16 bits (16 are rounded to 8), grey, RGB, palette, interlaced or not. WebP: one picture, lossy or
-// not. GIF: the first picture. BMP: uncompressed. TIFF: the first picture, as libtiff makes RGBA of it. Alpha is dropped,
-// not composited, but in TIFF files, whose colours libtiff multiplies with it; colour profiles and gamma are ignored. A
-// file that is truncated or damaged so that pixels are missing is an Error.
+// not. GIF: the first picture. BMP: uncompressed. TIFF: the first picture, as libtiff makes RGBA of it. Alpha is
+// dropped, not composited, but in TIFF files, whose colours libtiff multiplies with it; colour profiles and gamma are
+// ignored. A file that is truncated or damaged so that pixels are missing is an Error.
 #pragma once
 
 #include <string>

@@ -113,7 +113,8 @@ Figure pacs_figure() {
   figure.charts = {chart};
   figure.notes = {
       "ERM with a ViT, and with the same ViT as GMoE: 6 experts in the last two even blocks, one for each token, "
-      "cosine router, with dropout of 0.1 inside the experts, as its authors have it. Both have a drop path of 0.1, the "
+      "cosine router, with dropout of 0.1 inside the experts, as its authors have it. Both have a drop path of 0.1, "
+      "the "
       "same splits and seeds, and the same active operations but for the routers.",
       "Differs from the paper: random weights instead of ImageNet's, a smaller model, smaller images, fewer updates. "
       "Its own table is that of sparsight dg sweep with pretrained weights."};
