@@ -102,7 +102,8 @@ void for_each_whole_line(const std::string& path, const OnObject& on_object) {
 }
 
 bool of_the_end(const Json& line) {
-  return line.value("kind", Json()) == "done" || line.value("split", Json()) == "test" || line.contains("end");
+  return line.value("kind", Json()) == "done" || line.value("split", Json()) == "test" || line.contains("end") ||
+         line.contains("result");
 }
 
 // Whether a run that is resumed after `last_step` keeps the line.

@@ -158,10 +158,11 @@ TEST(ResultCharts, SeriesOfOneXEachArePoints) {
   chart.series = "x";
   drawn.figure.charts = {chart};
   for (size_t i = 3; i < 6; ++i) drawn.outcome.table.rows[i].mean[0].reset();  // theirs
+  const Json spec = result_charts(drawn.outcome).at(0).spec;
   int64_t points = 0;
-  for (const Json& layer : result_charts(drawn.outcome).at(0).spec.at("layer"))
+  for (const Json& layer : spec.at("layer"))
     points += layer.at("mark").at("type") == "point" && layer.at("encoding").at("x").at("title") == "x";
-  EXPECT_EQ(points, 3);
+  EXPECT_EQ(points, 3) << spec.dump();
 }
 
 TEST(ResultCharts, NamedPositionsAndErrorBarsSideBySide) {

@@ -13,6 +13,7 @@
 #include "sparsight/eval/guidance.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/moe/moe_spec.h"
+#include "sparsight/report/report.h"
 #include "sparsight/report/superclass_folder.h"
 #include "sparsight/report/superclass_report.h"
 #include "sparsight/train/run_config.h"
@@ -117,6 +118,7 @@ void claim_folder(const std::string& folder, const Json& description) {
 void train_stage(const Json& config, const std::string& run, std::ostream& out) {
   if (fs::exists(run + "/done") && fs::exists(run + "/config.toml")) {
     log_info("the run ", printable(run), " is finished");
+    if (!fs::exists(run + "/report.html")) write_report(run);  // killed before it was there
     return;
   }
   if (fs::exists(run + "/config.toml"))

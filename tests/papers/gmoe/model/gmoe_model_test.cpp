@@ -1,5 +1,4 @@
 // GMoE as a configuration of the vision transformer (Li et al. 2023, sections 4.1 and 4.2, and the authors' code).
-#include <chrono>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -170,42 +169,24 @@ TEST(GmoeModel, G12_TheSmallestGatesAreDroppedAndTheirOutputIsZero) {
 }
 
 // 4096 tokens, against a loop that takes the tokens of one expert after the other, computes them and puts them back.
-// The two take turns, so that a busy machine slows down both.
-TEST(GmoeModel, G22_GroupedExpertsEqualTheLoopAndAreFaster) {
+// `./dev bench moe` compares their times.
+TEST(GmoeModel, G22_GroupedExpertsEqualTheLoop) {
   const MoeSpec spec = read_moe_spec(resolved({}, {"moe.experts=6", "moe.hidden=256", "router.name=cosine"}));
   MoeLayer layer(spec, {.path = "moe", .width = 64});
   initialize(layer, 1);
   const torch::NoGradGuard no_grad;
   const auto p = layer.named_parameters();
   const at::Tensor tokens = test::random_tensor({4096, 64}, 3, torch::kFloat);
-  MoeOutput grouped;
-  at::Tensor sum;
-  const auto loop = [&] {
-    sum = torch::zeros_like(tokens);
-    const at::Tensor gate = grouped.routing.gate.unsqueeze(1);
-    for (int64_t e = 0; e < 6; ++e) {
-      const at::Tensor own = (grouped.routing.expert == e).nonzero().squeeze(1);
-      const at::Tensor hidden =
-          torch::gelu(torch::addmm(p["experts.b1"][e], tokens.index_select(0, own), p["experts.w1"][e]));
-      sum.index_copy_(0, own, gate.index_select(0, own) * torch::addmm(p["experts.b2"][e], hidden, p["experts.w2"][e]));
-    }
-  };
-  const auto seconds_of = [](const auto& run) {
-    const auto start = std::chrono::steady_clock::now();
-    run();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-  const auto layer_forward = [&] {
-    grouped = layer.forward({tokens, {.images = 4096, .per_image = 1}, ForwardMode::evaluation()});
-  };
-  double of_layer = 1e9, of_loop = 1e9;
-  for (int i = 0; i < 9; ++i) {
-    of_layer = std::min(of_layer, seconds_of(layer_forward));
-    of_loop = std::min(of_loop, seconds_of(loop));
+  const MoeOutput grouped = layer.forward({tokens, {.images = 4096, .per_image = 1}, ForwardMode::evaluation()});
+  const at::Tensor gate = grouped.routing.gate.unsqueeze(1), sum = torch::zeros_like(tokens);
+  for (int64_t e = 0; e < 6; ++e) {
+    const at::Tensor own = (grouped.routing.expert == e).nonzero().squeeze(1);
+    const at::Tensor hidden =
+        torch::gelu(torch::addmm(p["experts.b1"][e], tokens.index_select(0, own), p["experts.w1"][e]));
+    sum.index_copy_(0, own, gate.index_select(0, own) * torch::addmm(p["experts.b2"][e], hidden, p["experts.w2"][e]));
   }
   EXPECT_TRUE(torch::equal(grouped.routing.token, torch::arange(4096)));
   EXPECT_TRUE(test::near(grouped.tokens, sum, 1e-5));
-  EXPECT_LT(of_layer, of_loop);
 }
 
 // With room for all a prediction does not depend on the other images of its batch; with 1.5 times the mean it does.
