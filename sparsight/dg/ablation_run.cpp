@@ -5,6 +5,7 @@
 #include <map>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/named_once.h"
 #include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/data/domainbed/domainbed.h"
 #include "sparsight/dg/cost_facts.h"
@@ -77,9 +78,7 @@ AblationRow costed(AblationRow row, const DgRun& run, const ImageShape& shape) {
 }
 
 std::vector<int64_t> tested(const DgAblation& ablation) {
-  for (const int64_t environment : ablation.test_envs)
-    if (std::ranges::count(ablation.test_envs, environment) > 1)
-      fail_usage("the test environment ", environment, " is named twice; give each once");
+  check_named_once(ablation.test_envs, "test environment");
   if (!ablation.test_envs.empty()) return ablation.test_envs;
   std::vector<int64_t> all;
   for (int64_t e = 0; e < environments_of_set(ablation.run); ++e) all.push_back(e);

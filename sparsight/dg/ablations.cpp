@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/named_once.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 
@@ -87,9 +88,7 @@ const std::vector<Ablation>& gmoe_ablations() {
 
 std::vector<Ablation> ablations_named(const std::vector<std::string>& names) {
   std::vector<Ablation> found;
-  for (const std::string& name : names)
-    if (std::ranges::count(names, name) > 1)
-      fail_usage("the factor ", printable(name), " is named twice; give each once");
+  check_named_once(names, "factor");
   for (const std::string& name : names) found.push_back(entry_named(name, gmoe_ablations(), "factor to vary"));
   return found;
 }

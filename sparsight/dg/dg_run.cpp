@@ -10,6 +10,7 @@
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/limits.h"
+#include "sparsight/core/named_once.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/domainbed/domain_sets.h"
@@ -83,13 +84,6 @@ void set_hyperparameters(Config& config, const DgRun& run) {
   }
 }
 
-// Raises UsageError for one that is named twice.
-void check_test_envs(const std::vector<int64_t>& test_envs) {
-  for (const int64_t environment : test_envs)
-    if (std::ranges::count(test_envs, environment) > 1)
-      fail_usage("the test environment ", environment, " is named twice; give each once");
-}
-
 // A run says what it is of by its own names, not by what its settings make of them.
 void check_overrides(const std::vector<std::string>& overrides) {
   static const std::vector<std::pair<std::string, std::string>> kOptions{
@@ -124,7 +118,7 @@ uint32_t run_seed(const DgRun& run) {
 Json dg_config(const DgRun& run) {
   domain_set(run.set);
   algorithms().get(run.algorithm);
-  check_test_envs(run.test_envs);
+  check_named_once(run.test_envs, "test environment");
   check_overrides(run.overrides);
   Config config;
   for (const std::string& setting : model_of(run).settings) config.set(setting);

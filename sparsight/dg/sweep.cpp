@@ -4,13 +4,12 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <set>
 #include <thread>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
+#include "sparsight/core/named_once.h"
 #include "sparsight/core/nearest_name.h"
-#include "sparsight/core/printable.h"
 #include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/dg/data_identity.h"
 
@@ -56,12 +55,6 @@ std::string job_text(const Json& settings) {
   return cat(run.algorithm, " (", model_of(run).name, ") on ", run.set, ", test environment",
              tested.size() == 1 ? " " : "s ", join(tested, " and "), ", trial ", run.trial_seed,
              ", hyper-parameter seed ", run.hparams_seed, run.variation.empty() ? "" : ", " + join(run.variation, " "));
-}
-
-void check_different(const std::vector<std::string>& names, const char* what) {
-  std::set<std::string> seen;
-  for (const std::string& name : names)
-    if (!seen.insert(name).second) fail_usage("the ", what, " ", printable(name), " is named twice; give each once");
 }
 
 // The runs of one dataset.
@@ -113,12 +106,12 @@ std::vector<std::vector<int64_t>> single_source_sets(int64_t environments) {
 DgRunList sweep_runs(const DgSweep& sweep) {
   if (!sweep.sets.empty() && !sweep.run.root.empty())
     fail_usage("--data is the folder of one dataset; several are read from their usual folders below SPARSIGHT_DATA");
-  check_different(sweep.algorithms, "algorithm");
-  check_different(sweep.models, "model");
+  check_named_once(sweep.algorithms, "algorithm");
+  check_named_once(sweep.models, "model");
   std::vector<std::string> sets;
   for (const std::string& set : sweep.sets.empty() ? std::vector{sweep.run.set} : sweep.sets)
     sets.push_back(domain_set(set).name);
-  check_different(sets, "dataset");
+  check_named_once(sets, "dataset");
   DgRunList runs;
   for (const std::string& set : sets) {
     DgSweep of_set = sweep;
