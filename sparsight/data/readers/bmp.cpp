@@ -12,12 +12,6 @@ namespace {
 constexpr size_t kFileHeader = 14, kCoreHeader = 12, kInfoHeader = 40;
 constexpr uint32_t kPlain = 0, kBitFields = 3;
 
-uint32_t number_at(ByteView bytes, size_t at, size_t size) {
-  uint32_t value = 0;
-  for (size_t i = 0; i < size; ++i) value |= static_cast<uint32_t>(bytes[at + i]) << (8 * i);
-  return value;
-}
-
 struct BmpHeader {
   int64_t width = 0, height = 0;
   bool top_down = false;
@@ -41,21 +35,21 @@ BmpHeader read_bmp_header(ByteView bytes, const std::string& name) {
     if (bytes.size() < size) fail(name, " is a cut-off BMP file");
   };
   need(kFileHeader + 4);
-  const size_t size = number_at(bytes, kFileHeader, 4);
+  const size_t size = little_endian(bytes, kFileHeader, 4);
   if (size != kCoreHeader && size < kInfoHeader) fail(name, " is a damaged BMP file (a header of ", size, " bytes)");
   need(kFileHeader + std::min<size_t>(size, kInfoHeader));
   BmpHeader header;
-  header.pixels = number_at(bytes, 10, 4);
+  header.pixels = little_endian(bytes, 10, 4);
   uint32_t compression = kPlain;
   if (size == kCoreHeader) {
-    header.width = number_at(bytes, 18, 2), header.height = number_at(bytes, 20, 2);
-    header.bits = number_at(bytes, 24, 2);
+    header.width = little_endian(bytes, 18, 2), header.height = little_endian(bytes, 20, 2);
+    header.bits = little_endian(bytes, 24, 2);
   } else {
-    header.width = static_cast<int32_t>(number_at(bytes, 18, 4));
-    header.height = static_cast<int32_t>(number_at(bytes, 22, 4));
-    header.bits = number_at(bytes, 28, 2);
-    compression = number_at(bytes, 30, 4);
-    header.colour_count = number_at(bytes, 46, 4);
+    header.width = static_cast<int32_t>(little_endian(bytes, 18, 4));
+    header.height = static_cast<int32_t>(little_endian(bytes, 22, 4));
+    header.bits = little_endian(bytes, 28, 2);
+    compression = little_endian(bytes, 30, 4);
+    header.colour_count = little_endian(bytes, 46, 4);
   }
   header.top_down = header.height < 0;
   if (header.top_down) header.height = -header.height;
@@ -66,13 +60,24 @@ BmpHeader read_bmp_header(ByteView bytes, const std::string& name) {
   if (header.bits == 32) header.masks = {0xFF0000, 0xFF00, 0xFF};
   if (compression == kBitFields) {  // in the header from version 2 on, after it before
     need(kFileHeader + kInfoHeader + 12);
-    for (size_t i = 0; i < 3; ++i) header.masks[i] = number_at(bytes, kFileHeader + kInfoHeader + 4 * i, 4);
+    for (size_t i = 0; i < 3; ++i) header.masks[i] = little_endian(bytes, kFileHeader + kInfoHeader + 4 * i, 4);
   }
   header.colours = after;
   header.colour_bytes = size == kCoreHeader ? 3 : 4;
   if (header.bits <= 8 && (header.colour_count == 0 || header.colour_count > 256))
     header.colour_count = size_t{1} << header.bits;
   return header;
+}
+
+// A colour is stored as blue, green, red.
+void put_bgr(uint8_t* rgb, ByteView bytes, size_t at) {
+  for (size_t c = 0; c < 3; ++c) rgb[c] = bytes[at + 2 - c];
+}
+
+// The number of the colour of a pixel in 1, 4 or 8 bits; the first pixel of a byte has its highest bits.
+size_t colour_at(ByteView row, size_t x, uint32_t bits) {
+  const size_t bit = x * bits;
+  return row[bit / 8] >> (8 - bits - bit % 8) & ((1U << bits) - 1);
 }
 
 }  // namespace
@@ -98,21 +103,15 @@ Pixels decode_bmp(ByteView bytes, const std::string& name, int64_t max_pixels) {
     const size_t stored = header.top_down ? y : height - 1 - y;
     const ByteView row = bytes.subspan(header.pixels + stored * row_bytes, row_bytes);
     for (size_t x = 0; x < width; ++x, to += 3) {
-      if (bits == 16 || bits == 32) {
-        const uint32_t pixel = number_at(row, x * bits / 8, bits / 8);
-        for (size_t c = 0; c < 3; ++c) to[c] = channel(pixel, header.masks[c]);
-        continue;
-      }
-      size_t at = 3 * x;
-      ByteView from = row;
       if (palette) {
-        const size_t bit = x * bits;
-        const size_t index = row[bit / 8] >> (8 - bits - bit % 8) & ((1U << bits) - 1);
-        if (index >= header.colour_count) continue;
-        at = header.colours + index * header.colour_bytes;
-        from = bytes;
+        const size_t colour = colour_at(row, x, bits);
+        if (colour < header.colour_count) put_bgr(to, bytes, header.colours + colour * header.colour_bytes);
+      } else if (bits == 24) {
+        put_bgr(to, row, 3 * x);
+      } else {
+        const uint32_t pixel = little_endian(row, x * bits / 8, bits / 8);
+        for (size_t c = 0; c < 3; ++c) to[c] = channel(pixel, header.masks[c]);
       }
-      for (size_t c = 0; c < 3; ++c) to[c] = from[at + 2 - c];  // stored as blue, green, red
     }
   }
   return pixels;

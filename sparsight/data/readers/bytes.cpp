@@ -30,6 +30,12 @@ bool starts_with(ByteView bytes, std::string_view text, size_t at) {
   return bytes.size() >= at + text.size() && std::memcmp(bytes.data() + at, text.data(), text.size()) == 0;
 }
 
+uint32_t little_endian(ByteView bytes, size_t at, size_t size) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < size; ++i) value |= static_cast<uint32_t>(bytes[at + i]) << (8 * i);
+  return value;
+}
+
 bool is_gzip(ByteView bytes) { return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
 
 Bytes inflate(ByteView compressed, size_t limit, const std::string& name) {

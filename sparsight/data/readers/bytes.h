@@ -26,6 +26,9 @@ bool path_exists(const std::string& path);
 // Whether `bytes` has `text` at offset `at`.
 bool starts_with(ByteView bytes, std::string_view text, size_t at = 0);
 
+// The number in the `size` bytes from `at` on, at most 4, the lowest byte first. They must be there.
+uint32_t little_endian(ByteView bytes, size_t at, size_t size);
+
 bool is_gzip(ByteView bytes);
 
 // The first `limit` bytes (or all, if there are fewer) of a gzip stream, all members. Memory grows with the actual

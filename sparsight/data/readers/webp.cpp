@@ -9,15 +9,11 @@ namespace {
 
 constexpr size_t kRiffHeader = 12, kChunkHeader = 8;
 
-uint32_t little_endian(ByteView bytes) {
-  return bytes[0] | bytes[1] << 8 | bytes[2] << 16 | static_cast<uint32_t>(bytes[3]) << 24;
-}
-
 // The EXIF orientation in the chunks of the container; 1 without any.
 int webp_orientation(ByteView bytes) {
   for (size_t at = kRiffHeader; at + kChunkHeader <= bytes.size();) {
     const ByteView chunk = bytes.subspan(at);
-    const size_t size = little_endian(chunk.subspan(4)), room = chunk.size() - kChunkHeader;
+    const size_t size = little_endian(chunk, 4, 4), room = chunk.size() - kChunkHeader;
     if (size > room) return 1;
     if (starts_with(chunk, "EXIF")) {
       const ByteView exif = chunk.subspan(kChunkHeader, size);
