@@ -181,7 +181,7 @@ std::vector<std::string> Vit::tap_names() const {
 at::Tensor Vit::embed(const ModelInput& input, ModelOutput& out) {
   const at::Tensor& images = input.images;
   const int64_t prefix = prefix_tokens(), patches = pos_embed_.size(1) - prefix;
-  if (!input.mode.batch_statistics && patch_embed_->uses_frozen(images) && suits_kernels(pos_embed_) &&
+  if (patch_embed_->uses_frozen(images, input.mode.batch_statistics) && suits_kernels(pos_embed_) &&
       !is_tapped(input, "patch_embed")) {
     const at::Tensor tokens = at::empty({images.size(0), prefix + patches, options_.width}, images.options());
     if (cls_token_.defined()) tokens.narrow(1, 0, 1).copy_(cls_token_ + pos_embed_.narrow(1, 0, 1));

@@ -32,7 +32,8 @@ std::shared_ptr<ConvBlock> stem_block(int64_t in, int64_t out, int64_t stride, b
 
 }  // namespace
 
-PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options) : stem_stages_(std::ssize(options.stem)) {
+PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options)
+    : side_(options.patch), has_batch_norm_(options.stem_batch_norm && !options.stem.empty()) {
   PatchEmbeddingOptions projection = options;
   std::shared_ptr<torch::nn::Module> stem;
   for (const int64_t channels : options.stem) {
@@ -54,10 +55,9 @@ void PatchEmbeddingImpl::freeze(WeightType type) {
   frozen_sources_ = CopiedTensors({weight, bias});
 }
 
-bool PatchEmbeddingImpl::uses_frozen(const at::Tensor& images) const {
-  const int64_t side = proj_->weight.size(2) << stem_stages_;
-  return frozen_ && images.size(2) % side == 0 && images.size(3) % side == 0 &&
-         frozen_sources_.serve(images, frozen_->type(), EngineUse::linear_inference);
+bool PatchEmbeddingImpl::uses_frozen(const at::Tensor& images, bool batch_statistics) const {
+  return frozen_ && !(has_batch_norm_ && batch_statistics) && images.size(2) % side_ == 0 &&
+         images.size(3) % side_ == 0 && frozen_sources_.serve(images, frozen_->type(), EngineUse::linear_inference);
 }
 
 at::Tensor PatchEmbeddingImpl::stem_map(const at::Tensor& images, bool batch_statistics) {
@@ -75,8 +75,8 @@ void PatchEmbeddingImpl::forward_frozen(const at::Tensor& images, const at::Tens
 
 at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images, bool batch_statistics) {
   const at::Tensor& weight = proj_->weight;
-  if (!batch_statistics && uses_frozen(images)) {
-    const int64_t side = weight.size(2) << stem_stages_, patches = images.size(2) / side * (images.size(3) / side);
+  if (uses_frozen(images, batch_statistics)) {
+    const int64_t patches = images.size(2) / side_ * (images.size(3) / side_);
     at::Tensor tokens = at::empty({images.size(0), patches, weight.size(0)}, images.options());
     forward_frozen(images, {}, tokens);
     return tokens;

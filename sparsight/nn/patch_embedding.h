@@ -41,10 +41,10 @@ class PatchEmbeddingImpl : public torch::nn::Module {
   // images: [B,C,H,W], H and W multiples of the patch side. Returns [B,(H/patch)*(W/patch),D], row by row.
   // batch_statistics: of the stem's batch norms, if it has any.
   at::Tensor forward(const at::Tensor& images, bool batch_statistics = false);
-  // For inference on packed weights, where uses_frozen(images): the tokens plus positions, [S,D] contiguous, or
+  // For inference on packed weights, where uses_frozen(): the tokens plus positions, [S,D] contiguous, or
   // undefined for none. Writes them to `tokens`, [B,S,D], whose images may have a stride of their own.
   void forward_frozen(const at::Tensor& images, const at::Tensor& positions, const at::Tensor& tokens);
-  bool uses_frozen(const at::Tensor& images) const;
+  bool uses_frozen(const at::Tensor& images, bool batch_statistics) const;
   std::vector<PartCost> cost(MapSize image) const;  // per image
   void freeze(WeightType type);                     // see ImageModel::freeze
 
@@ -53,7 +53,8 @@ class PatchEmbeddingImpl : public torch::nn::Module {
   at::Tensor stem_map(const at::Tensor& images, bool batch_statistics);
 
   std::vector<std::shared_ptr<ConvBlock>> stem_;
-  int64_t stem_stages_;
+  int64_t side_;  // of a patch, in pixels
+  bool has_batch_norm_;
   PatchProjection proj_{nullptr};
   std::shared_ptr<const FrozenPatchEmbedding> frozen_;  // of proj_
   CopiedTensors frozen_sources_;
