@@ -97,12 +97,14 @@ Json vit_recipe(double rate, double decay, double dropout) {
             {"per_epoch", false}}}};
 }
 
+Json standard_vit_recipe(const Json&) { return vit_recipe(3e-3, 0.3, 0.1); }
+
 Json mobile_vmoe_recipe(const Json& tree) {
-  constexpr double kNarrowest = 192;  // of the widths with `deit`
+  constexpr int64_t kNarrowest = 192;  // of the widths with `deit`
   const Json size = tree.value("model", Json::object()).value("size", Json());
   const auto custom = static_cast<int64_t>(number_at(tree, "model", "width", VitOptions().width));
   const int64_t width = size.is_string() ? vit_width(size.get<std::string>(), custom) : custom;
-  return width >= kNarrowest ? deit_recipe(tree) : vit_recipe(3e-3, 0.3, 0.1);
+  return width >= kNarrowest ? deit_recipe(tree) : standard_vit_recipe(tree);
 }
 
 struct Recipe {
@@ -111,7 +113,7 @@ struct Recipe {
 };
 
 const std::array kRecipes{Recipe{"none", [](const Json&) { return Json::object(); }}, Recipe{"deit", deit_recipe},
-                          Recipe{"vit", [](const Json&) { return vit_recipe(3e-3, 0.3, 0.1); }},
+                          Recipe{"vit", standard_vit_recipe},
                           Recipe{"vit_light", [](const Json&) { return vit_recipe(1e-3, 0.1, 0); }},
                           Recipe{"mobile_vmoe", mobile_vmoe_recipe}};
 
