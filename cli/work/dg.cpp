@@ -70,10 +70,6 @@ void print_last(const DgRun& run, const Json& line) {
            << markdown_table(table);
 }
 
-}  // namespace
-
-namespace {
-
 // The same text for every way to write the path of a folder.
 std::string plain_path(const std::string& folder) {
   std::error_code error;
@@ -205,12 +201,11 @@ void run_dg_table(const DgTableArguments& arguments) {
 }
 
 void run_dg_export(const DgExportArguments& arguments) {
-  std::vector<DgLog> logs;
-  for_each_run(arguments.folders, [&](const DgLog& log) { logs.push_back(log); });
   if (std::filesystem::exists(arguments.out))
     fail(printable(arguments.out), " is there already; choose another folder with --out");
   AtomicFolder sweep(arguments.out);
-  for (const DgLog& log : logs) {
+  int64_t runs = 0;
+  for_each_run(arguments.folders, [&](const DgLog& log) {
     const std::vector<Json> lines = domainbed_lines(log);
     const std::string arguments_text = lines.front().at("args").dump();
     Hasher md5("md5");
@@ -221,9 +216,10 @@ void run_dg_export(const DgExportArguments& arguments) {
     for (const Json& line : lines) text += line.dump() + "\n";
     write_file_atomically(folder + "/results.jsonl", text);
     write_file_atomically(folder + "/done", "done");
-  }
+    ++runs;
+  });
   sweep.commit();
-  log_info(logs.size(), logs.size() == 1 ? " run in " : " runs in ", printable(arguments.out));
+  log_info(runs, runs == 1 ? " run in " : " runs in ", printable(arguments.out));
 }
 
 void run_dg_collect(const DgCollectArguments& arguments) {
