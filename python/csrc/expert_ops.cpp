@@ -15,18 +15,13 @@ constexpr char kTokens[] = "the tokens'";
 
 at::Tensor given(const OptionalTensor& x) { return x.value_or(at::Tensor()); }
 
-// A copy, whose values another thread cannot change between their check and their use.
-at::Tensor own_indices(const at::Tensor& index) { return index.clone(at::MemoryFormat::Contiguous); }
-
 // The token of each assignment: [A].
 at::Tensor tokens_of(const Assignments& given) {
   const int64_t tokens = given.tokens.size(0);
   if (given.token) {
     if (given.token->dim() != 1 || given.token->numel() != given.expert.numel())
       fail("token must have as many elements as expert, got ", given.token->sizes(), " and ", given.expert.sizes());
-    const at::Tensor token = own_indices(*given.token);
-    check_index(token, "token", 0, tokens);
-    return token;
+    return checked_index(*given.token, "token", 0, tokens);
   }
   if (given.expert.dim() != 2 || given.expert.size(0) != tokens)
     fail("expert must be [N,K] with N = ", tokens, ", or come with token [A]; got ", given.expert.sizes());
@@ -69,8 +64,7 @@ AssignedRows assigned_rows(const Assignments& given, int64_t experts) {
   if (given.kept && (given.kept->sizes() != given.expert.sizes() || given.kept->scalar_type() != torch::kBool))
     fail("kept must be bool of the shape of expert, ", given.expert.sizes(), "; got ", given.kept->scalar_type(), " ",
          given.kept->sizes());
-  const at::Tensor expert = own_indices(given.expert).reshape({-1});
-  check_index(expert, "expert", -1, experts);
+  const at::Tensor expert = checked_index(given.expert, "expert", -1, experts).reshape({-1});
   at::Tensor kept = expert >= 0;
   if (given.kept) kept = kept.logical_and_(given.kept->reshape({-1}));
   const ExpertGroups groups = sort_by_expert(expert, kept, experts);

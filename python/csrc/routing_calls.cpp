@@ -215,7 +215,7 @@ constexpr size_t kLogits = 0, kNoisyLogits = 1, kNoiseScale = 2, kScores = 3, kG
 // Sets the tokens and choices of `routing` from expert and gate, [N,K] or, with token, [A]. Expert -1 means no choice.
 void choose(Routing& routing, const std::string& loss, const std::vector<at::Tensor>& inputs, const at::Tensor& ranked,
             int64_t k) {
-  const at::Tensor token = inputs[kToken].defined() ? inputs[kToken].clone() : at::Tensor();
+  const at::Tensor& token = inputs[kToken];
   at::Tensor expert = inputs[kExpert], gate = inputs[kGate];
   if (!expert.defined() && !token.defined()) {
     if (!ranked.defined() || ranked.dim() != 2 || ranked.size(1) != routing.experts || k < 1 || k > routing.experts)
@@ -226,8 +226,7 @@ void choose(Routing& routing, const std::string& loss, const std::vector<at::Ten
   if (!expert.defined() || expert.dim() != (token.defined() ? 1 : 2))
     fail("expert must be int64 [N,K], or [A] together with token [A], the token of each choice; got ",
          expert.defined() ? expert.sizes() : at::IntArrayRef());
-  expert = expert.clone();  // another thread cannot change it after its check
-  check_index(expert, "expert", -1, routing.experts);
+  expert = checked_index(expert, "expert", -1, routing.experts);
   check_size(gate, "gate", expert.sizes().vec());
   if (!gate.defined()) {
     if (loss == "importance") fail("the importance loss needs the gates of the chosen experts");
@@ -241,8 +240,7 @@ void choose(Routing& routing, const std::string& loss, const std::vector<at::Ten
       routing.tokens = inputs[kValid].size(0);
     else if (token.numel() > 0)
       routing.tokens = token.max().item<int64_t>() + 1;
-    check_index(token, "token", 0, routing.tokens);
-    routing.token = token;
+    routing.token = checked_index(token, "token", 0, routing.tokens);
     routing.expert = expert;
     routing.gate = gate;
     routing.rank = torch::zeros_like(expert);  // losses that use ranks are only defined with per_token
