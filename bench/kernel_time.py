@@ -32,7 +32,7 @@ TRAININGS = {
 
 
 def run(command):
-    """Wall, user and kernel seconds of a command, and its peak memory in MiB as it reports it."""
+    """Wall, user and kernel seconds of a command."""
     start = time.monotonic()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     errors = child.stderr.read().decode()

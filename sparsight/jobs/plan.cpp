@@ -26,7 +26,7 @@ double declared_seconds(const JobList& list, const Json& job) {
 
 bool times_are_declared(const JobList& list) { return list.expected_seconds && !list.expects_ratios; }
 
-// Of jobs of which none has been started. Looks at one job of each block.
+// The plan where no job has been started. Looks at one job of each block.
 JobPlan unstarted_plan(const JobList& list) {
   JobPlan plan;
   plan.name = list.name;

@@ -31,7 +31,7 @@ std::vector<double> outcomes_of(const std::string& bits);
 // paired: Agresti and Min 2005).
 double image_deviation(const std::vector<WeightedShare>& terms);
 
-// Of one share against another.
+// That of one share minus another.
 double image_deviation(const ImageShare& share, const ImageShare& other);
 
 }  // namespace sparsight
