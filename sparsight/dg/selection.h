@@ -27,7 +27,7 @@ class TrialRuns {
   //   leave_one_domain_out  the step and hyper-parameters with the highest mean over v of the "in" accuracy of v in the
   //                         run with {t, v}
   //   oracle                the hyper-parameters with the highest "out" accuracy of t at the last step
-  // Of equal steps the first, of equal hyper-parameters those with the highest seed, as in DomainBed's collect_results.
+  // The first of equal steps counts, and the highest seed of equal hyper-parameters, as in DomainBed's collect_results.
   // Null if a run that the rule needs is missing.
   std::optional<double> selected_accuracy(int64_t test_env, SelectionRule rule) const;
 
