@@ -17,6 +17,7 @@
 #include "sparsight/dg/sweep.h"
 #include "sparsight/jobs/plan.h"
 #include "sparsight/jobs/slurm.h"
+#include "sparsight/models/recorded_engines.h"
 
 namespace sparsight::cli {
 namespace {
@@ -110,6 +111,7 @@ void work_on(const ManyRuns& runs, const DgJobsArguments& jobs) {
     return;
   }
   log_info(plan);
+  const RecordedEngineScope same_engines(store.environment());
   if (task) {
     if (work_on_task(runs.list, store, *task).failed > 0) fail_runs(runs.list, store);
     return;

@@ -8,6 +8,7 @@
 #include "sparsight/core/machine.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/run_folder.h"
+#include "sparsight/ops/cpu/isa.h"
 
 namespace sparsight {
 namespace {
@@ -34,9 +35,15 @@ std::vector<std::string> command_line() {
 Json describe_environment() {
   Json faster = Json::object();
   for (const EngineUse use : kEngineUses) faster[engine_use_name(use)] = engine_name(engine_of(use));
-  return {{"sparsight", SPARSIGHT_VERSION},       {"torch", torch_version()},         {"processor", processor_name()},
-          {"instruction_set", instruction_set()}, {"threads", at::get_num_threads()}, {"started", utc_now()},
-          {"engines", std::move(faster)},         {"command", command_line()}};
+  return {{"sparsight", SPARSIGHT_VERSION},
+          {"torch", torch_version()},
+          {"processor", processor_name()},
+          {"instruction_set", instruction_set()},
+          {"kernel_level", isa_name(active_isa())},
+          {"threads", at::get_num_threads()},
+          {"started", utc_now()},
+          {"engines", std::move(faster)},
+          {"command", command_line()}};
 }
 
 }  // namespace sparsight

@@ -46,7 +46,8 @@ class RunFolder {
   std::shared_ptr<Descriptor> lock_;
 };
 
-// Content of env.json: versions of sparsight and torch, processor, threads, instruction set, time and command line.
+// Content of env.json: versions of sparsight and torch, processor, threads, instruction set, level and engines of
+// the kernels, time and command line.
 Json describe_environment();
 
 }  // namespace sparsight

@@ -98,7 +98,7 @@ JobStore::JobStore(const std::string& folder, const std::string& of, const std::
   if (!is_there(folder + "/jobs.json")) {
     if (holds_something(folder)) fail_foreign_files(folder, option);
     remove_remains(folder, {"env.json", "jobs.json"});
-    write_file_atomically(folder + "/env.json", file_text(describe_environment()));
+    write_file_atomically(environment(), file_text(describe_environment()));
     write_file_atomically(folder + "/jobs.json", file_text({{"format", kJobsFormat}, {"of", of}}));
   }
   check_identity(folder, of, option);

@@ -41,6 +41,7 @@ class JobStore {
                                       const std::string& option = "--run");
 
   const std::string& folder() const { return folder_; }
+  std::string environment() const { return folder_ + "/env.json"; }  // of the process that made the folder
   std::string job_folder(const Json& settings) const { return folder_ + "/jobs/" + job_id(settings); }
 
   bool is_done(const Json& settings) const;

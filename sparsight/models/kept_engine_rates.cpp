@@ -112,4 +112,9 @@ Engines environment_engines() {
   return rates ? faster_engines(*rates) : all_on(Engine::kernels);
 }
 
+bool environment_forces_engines() {
+  const std::string wanted = variable("SPARSIGHT_ENGINES");
+  return (!wanted.empty() && wanted != "measured") || !variable("SPARSIGHT_ISA").empty();
+}
+
 }  // namespace sparsight

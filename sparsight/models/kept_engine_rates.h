@@ -21,5 +21,7 @@ std::optional<EngineRates> kept_engine_rates();
 // faster ones of kept_engine_rates(), which are the kernels if there are none, and at a level that SPARSIGHT_ISA asks
 // for. Raises UsageError for another value.
 Engines environment_engines();
+// Whether SPARSIGHT_ENGINES or SPARSIGHT_ISA names them, instead of a measurement.
+bool environment_forces_engines();
 
 }  // namespace sparsight

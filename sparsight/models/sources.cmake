@@ -6,7 +6,6 @@ torch_sources(
   models/engine_rates.cpp
   models/expert_weights.cpp
   models/conv_blocks.cpp
-  models/engine_rates.cpp
   models/expert_block.cpp
   models/image_model.cpp
   models/make_model.cpp
@@ -27,6 +26,6 @@ torch_sources(
   models/vit.cpp
   models/vit_block.cpp
   models/wide_resnet.cpp)
-light_sources(models/kept_engine_rates.cpp)
+light_sources(models/kept_engine_rates.cpp models/recorded_engines.cpp)
 set_source_files_properties(models/kept_engine_rates.cpp TARGET_DIRECTORY sparsight_light PROPERTIES
   COMPILE_DEFINITIONS SPARSIGHT_VERSION="${PROJECT_VERSION}")

@@ -8,6 +8,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/io/checksum.h"
 #include "sparsight/jobs/slurm.h"
+#include "sparsight/models/recorded_engines.h"
 #include "sparsight/reproduce/figure_settings.h"
 #include "sparsight/reproduce/results.h"
 
@@ -98,6 +99,7 @@ std::string run_text(const Figure& figure, const FigureRun& run) {
 FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
   const FigureJobs jobs = jobs_of(figure, request.run, request.data);
   const JobStore store = store_of(jobs);
+  const RecordedEngineScope same_engines(store.environment());
   FigureOutcome outcome;
   outcome.figure = &figure;
   outcome.run = jobs.run;
@@ -132,7 +134,9 @@ FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
 
 void work_on_figure(const Figure& figure, const FigureRun& run) {
   const FigureJobs jobs = jobs_of(figure, run);
-  work_once(jobs.list, store_of(jobs));
+  const JobStore store = store_of(jobs);
+  const RecordedEngineScope same_engines(store.environment());
+  work_once(jobs.list, store);
 }
 
 std::vector<Claim> judged_claims(const Figure& figure, const ResultTable& table, const FigureRun& run) {

@@ -10,6 +10,7 @@
 #include "sparsight/core/input_file.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/nn/onednn_linear.h"
+#include "tests/support/engine_rates.h"
 #include "tests/support/environment_variable.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
@@ -25,15 +26,6 @@ class KeptEngineRates : public ::testing::Test {
 
   std::string file() const { return *engine_rates_file(); }
   static std::string text(const std::string& path) { return read_file(path, 1 << 16); }
-  // A file of rates in which oneDNN has `onednn` of the kernels' rate, for all uses.
-  void keep(const std::string& onednn) const {
-    std::filesystem::create_directories(std::filesystem::path(file()).parent_path());
-    std::string rates;
-    for (const EngineUse use : kEngineUses)
-      rates += std::string(rates.empty() ? "" : ", ") + "\"" + engine_use_name(use) +
-               "\": {\"kernels\": 100, \"onednn\": " + onednn + "}";
-    write_file_atomically(file(), "{\"gflops\": {" + rates + "}}");
-  }
 };
 
 TEST_F(KeptEngineRates, AreMeasuredOnceAndReadAfterwards) {
@@ -56,15 +48,15 @@ TEST_F(KeptEngineRates, AreMeasuredOnceAndReadAfterwards) {
 
 TEST_F(KeptEngineRates, TheFileDecides) {
   if (!has_onednn()) GTEST_SKIP() << "this libtorch lacks oneDNN";
-  keep("111");
+  test::write_engine_rates("111");
   EXPECT_EQ(environment_engines(), all_on(Engine::onednn));
-  keep("109");
+  test::write_engine_rates("109");
   EXPECT_EQ(environment_engines(), all_on(Engine::kernels));
 }
 
 TEST_F(KeptEngineRates, TheEnvironmentOverridesThem) {
   if (!has_onednn()) GTEST_SKIP() << "this libtorch lacks oneDNN";
-  keep("200");
+  test::write_engine_rates("200");
   {
     const test::EnvironmentVariable wanted("SPARSIGHT_ENGINES", "kernels");
     EXPECT_EQ(environment_engines(), all_on(Engine::kernels));
@@ -73,7 +65,7 @@ TEST_F(KeptEngineRates, TheEnvironmentOverridesThem) {
     const test::EnvironmentVariable level("SPARSIGHT_ISA", "baseline");  // who asks for a level means the kernels
     EXPECT_EQ(environment_engines(), all_on(Engine::kernels));
   }
-  keep("1");
+  test::write_engine_rates("1");
   const test::EnvironmentVariable wanted("SPARSIGHT_ENGINES", "onednn");
   EXPECT_EQ(environment_engines(), all_on(Engine::onednn));
   const test::EnvironmentVariable wrong("SPARSIGHT_ENGINES", "mkl");
@@ -83,7 +75,7 @@ TEST_F(KeptEngineRates, TheEnvironmentOverridesThem) {
 
 TEST_F(KeptEngineRates, ABrokenFileIsAWarningAndLeftAlone) {
   for (const std::string broken : {"null", "-1", "\"fast\"", "1e999", "[1]"}) {
-    keep(broken);
+    test::write_engine_rates(broken);
     const std::string before = text(file());
     EXPECT_FALSE(kept_engine_rates()) << broken;
     EXPECT_EQ(environment_engines(), all_on(Engine::kernels)) << broken;

@@ -4,6 +4,7 @@ torch_tests(
   models/expert_columns_test.cpp
   models/expert_columns_use_test.cpp
   models/kept_engine_rates_test.cpp
+  models/recorded_engines_test.cpp
   models/last_block_test.cpp
   models/model_cost_test.cpp
   models/make_model_test.cpp

@@ -17,6 +17,7 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/jobs/run_jobs.h"
+#include "sparsight/models/recorded_engines.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/trainer.h"
 
@@ -64,7 +65,8 @@ void train_fold(const FoldedRun& folded, int64_t fold, const std::string& path) 
   setup.monitor_loader.reset();
   const bool begun = std::filesystem::exists(path + "/config.toml");
   RunFolder folder = RunFolder::create(path, begun ? IfExists::kResume : IfExists::kOverwrite);
-  write_file_atomically(folder.env(), describe_environment().dump(2) + "\n");
+  const RecordedEngineScope same_engines(folder.env());
+  if (!begun) write_file_atomically(folder.env(), describe_environment().dump(2) + "\n");
   write_file_atomically(folder.config(), to_toml(setup.config));
   Trainer trainer(std::move(setup), std::move(folder));
   trainer.resume();
