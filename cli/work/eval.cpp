@@ -5,12 +5,13 @@
 #include "cli/work/interruptible.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/report/table.h"
+#include "sparsight/train/trained_predictor.h"
 
 namespace sparsight::cli {
 
 void run_eval(const EvalArguments& arguments) {
   begin_interruptible_work();
-  const Json result = evaluate_run(arguments.options);
+  const Json result = evaluate_run(arguments.options, trained_predictor);
   if (arguments.json) {
     output() << json_text(result) << "\n";
   } else {

@@ -41,11 +41,12 @@ class RoutingObserver : public EvaluationObserver {
 
 }  // namespace
 
-Json evaluate_run(const EvaluateRunOptions& options) {
+Json evaluate_run(const EvaluateRunOptions& options, const PredictorOf& predictor_of) {
   std::unique_ptr<RecordWriter> records;
   if (!options.records.empty()) records = std::make_unique<RecordWriter>(options.records);
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
   LoadedModel loaded = load_model(options.path, options.checkpoint, options.overrides);
+  const Predictor predictor = predictor_of(loaded);
   RouterMeasures measures(loaded.super_class_of, expert_weights(*loaded.model));  // before its experts are packed
   if (!options.weights.empty()) pack_weights(loaded, options.weights);
   const Json& config = loaded.config;
@@ -68,7 +69,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   const RoutingReplay replay = read_replay(options.routing, data->size(), cat("the split has ", data->size()));
   const Predictor model = [&](ModelInput input) {
     input.routings = replay.of(input.info.image);
-    return loaded.model->forward(input);
+    return predictor(input);
   };
   PhasePeaks memory;
   Evaluation evaluation =
@@ -98,6 +99,12 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   Json line = metrics_line(evaluation, options.split, loaded.weights, loaded.step);
   if (tests_on_validation(splits, options.split)) line["same_as"] = "val";
   return line;
+}
+
+Json evaluate_run(const EvaluateRunOptions& options) {
+  return evaluate_run(options, [](const LoadedModel& loaded) -> Predictor {
+    return [model = loaded.model](const ModelInput& input) { return model->forward(input); };
+  });
 }
 
 }  // namespace sparsight

@@ -1,12 +1,17 @@
 // Evaluates a trained model on a split of a dataset.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "sparsight/core/options.h"
 
 namespace sparsight {
+
+struct LoadedModel;
+struct ModelInput;
+struct ModelOutput;
 
 struct EvaluateRunOptions {
   std::string path;                    // a run folder or a checkpoint file
@@ -19,8 +24,12 @@ struct EvaluateRunOptions {
   std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere", "router.eval_k=1"
 };
 
+// How a trained model predicts: with more than itself after some algorithms (train/trained_predictor.h).
+using PredictorOf = std::function<std::function<ModelOutput(const ModelInput& input)>(const LoadedModel& loaded)>;
+
 // The "eval" record of metrics.jsonl (docs/file_formats.md), without `epoch`. Raises Error if the split is empty, its
 // classes are not those of the model, or the loss is not finite.
-Json evaluate_run(const EvaluateRunOptions& options);
+Json evaluate_run(const EvaluateRunOptions& options, const PredictorOf& predictor_of);
+Json evaluate_run(const EvaluateRunOptions& options);  // with the model alone
 
 }  // namespace sparsight

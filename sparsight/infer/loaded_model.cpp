@@ -9,6 +9,7 @@
 #include "sparsight/catalogue/model_sections.h"
 #include "sparsight/catalogue/train_options.h"
 #include "sparsight/core/config.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/data_info_json.h"
@@ -146,6 +147,7 @@ LoadedModel model_of(Checkpoint checkpoint, const std::string& path, const std::
   loaded.path = path;
   loaded.step = checkpoint.state.at("step").get<int64_t>();
   loaded.config = resolved_config(checkpoint);
+  loaded.algorithm = text(member(checkpoint.config, "algorithm"), "name");
   UsedWeights weights = weights_for_use(checkpoint, loaded.config);
   loaded.weights = weights.kind;
   const PixelStatistics trained = eval_pipeline(loaded.config).statistics();

@@ -23,6 +23,7 @@ struct LoadedModel {
   ImageShape shape;                     // of the images it takes
   TransformPipeline eval_transforms;    // from a uint8 image to the pixels in 0..1 that the model takes
   std::shared_ptr<ImageModel> model;    // with averaged weights where the checkpoint has them
+  std::string algorithm;                // that trained it, by name; "" where the checkpoint does not say
   std::string weights = "model";        // "ema" or "swa" for averaged weights
   std::shared_ptr<std::atomic<bool>> told_resize = std::make_shared<std::atomic<bool>>(false);  // see model_image()
 };

@@ -51,7 +51,8 @@ class Algorithm {
   virtual UpdateResult update(Minibatches& minibatches, const UpdateContext& context) = 0;
 
   // The forward pass that is evaluated during training and at its end; by default that of the model. Checkpoints
-  // contain the weights of that model, and prediction from a checkpoint does not involve the algorithm.
+  // contain the weights of that model. Prediction from a checkpoint does not involve the algorithm, unless its
+  // registration says AlgorithmFacts::predicts (trained_predictor.h).
   virtual ModelOutput predict(const ModelInput& input);
 
   virtual AlgorithmState state() const = 0;
@@ -88,6 +89,7 @@ struct AlgorithmFacts {
   std::string title = {};  // in tables: "GroupDRO"; {}: its name
   int64_t domains = 1;     // training domains that it needs at least
   int64_t compares = 1;    // training domains from which on it has something to compare
+  bool predicts = false;   // with more than the model's weights: it overrides predict() and prediction_tensors()
 };
 
 class AlgorithmRegistry : public Registry<std::shared_ptr<Algorithm>, AlgorithmContext> {
@@ -121,6 +123,9 @@ AlgorithmRegistry& algorithms();
 
 // Adds those of domain generalisation to the list; defined above this folder, in dg/algorithms/.
 void register_domain_algorithms(AlgorithmRegistry& list);
+
+// Names of Algorithm::prediction_tensors() in a best checkpoint begin with it.
+inline constexpr std::string_view kPredictionTensors = "prediction/";
 
 // Adds `tensors` to `state`, their names prefixed with `prefix`, for tensors_under() of io/checkpoint.h.
 void add_tensors(AlgorithmState& state, std::string_view prefix, const NamedTensors& tensors);

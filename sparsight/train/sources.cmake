@@ -20,6 +20,7 @@ torch_sources(
   train/superclasses/out_of_fold.cpp
   train/superclasses/pipeline.cpp
   train/train_run.cpp
+  train/trained_predictor.cpp
   train/trainer.cpp
   train/training_setup.cpp
   train/weight_update.cpp)

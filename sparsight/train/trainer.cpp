@@ -29,8 +29,6 @@ void set_weights(ImageModel& model, const NamedTensors& weights) {
   load_weights(model, with_later_buffers(weights, model), options);
 }
 
-constexpr std::string_view kPredictionTensors = "prediction/";
-
 void add_prediction_tensors(NamedTensors& training, const Algorithm& algorithm) {
   for (const auto& [name, tensor] : algorithm.prediction_tensors())
     training.emplace_back(cat(kPredictionTensors, name), tensor);

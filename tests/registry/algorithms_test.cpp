@@ -7,8 +7,11 @@
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/toml.h"
+#include "sparsight/infer/evaluate_run.h"
 #include "sparsight/infer/predict.h"
+#include "sparsight/io/metrics_log.h"
 #include "sparsight/train/run_config.h"
+#include "sparsight/train/trained_predictor.h"
 #include "sparsight/train/trainer.h"
 #include "tests/e2e/train_fixture.h"
 
@@ -53,6 +56,20 @@ bool differ(const NamedTensors& a, const NamedTensors& b) {
   return false;
 }
 
+double evaluated(const std::string& run, const std::string& checkpoint, const std::string& split) {
+  EvaluateRunOptions options;
+  options.path = run, options.checkpoint = checkpoint, options.split = split;
+  return evaluate_run(options, trained_predictor).at("loss").get<double>();
+}
+
+// What the run itself found last.
+double found_by_the_run(const std::string& run, const std::string& split) {
+  double loss = 0;
+  for (const Json& line : read_metrics(run + "/metrics.jsonl"))
+    if (line["kind"] == "eval" && line["split"] == split) loss = line.at("loss").get<double>();
+  return loss;
+}
+
 TEST(EveryAlgorithm, IsResumedWithTheSameBitsAndLeavesAModelThatPredicts) {
   for (const std::string& name : algorithms().names()) {
     SCOPED_TRACE(name);
@@ -65,6 +82,11 @@ TEST(EveryAlgorithm, IsResumedWithTheSameBitsAndLeavesAModelThatPredicts) {
     expect_equal(parts.training, whole.training);
     EXPECT_EQ(parts.state["algorithm"], whole.state["algorithm"]);
     const LoadedModel loaded = load_model(folder.path("parts"));
+    EXPECT_EQ(algorithms().facts(name).predicts,
+              !tensors_under(kPredictionTensors, read_checkpoint(loaded.path).training).empty());
+    EXPECT_NEAR(evaluated(folder.path("parts"), "best", "test"), found_by_the_run(folder.path("parts"), "test"), 1e-6);
+    if (algorithms().facts(name).predicts)
+      EXPECT_NEAR(evaluated(folder.path("parts"), "last", "val"), found_by_the_run(folder.path("parts"), "val"), 1e-6);
     EXPECT_EQ(predict(loaded, at::zeros({loaded.data.channels, 16, 16}, at::kByte), "blank", 2).classes.size(), 2u);
   }
 }

@@ -13,6 +13,7 @@
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/train_run.h"
+#include "sparsight/train/trained_predictor.h"
 #include "tests/e2e/train_fixture.h"
 #include "tests/support/errors.h"
 #include "tests/train/teacher_algorithm.h"
@@ -106,7 +107,7 @@ TEST(Algorithm, ItsMetricsAreAveragedAndWrittenByName) {
   }
 }
 
-TEST(Algorithm, PredictsAndIsNotNeededForPrediction) {
+TEST(Algorithm, PredictsInEvaluationsAlsoOfACheckpoint) {
   const testing::TemporaryFolder folder;
   const std::string path = run(folder, "run", teacher());
   // Validation used the teacher, whose weights are not those of the model.
@@ -117,6 +118,7 @@ TEST(Algorithm, PredictsAndIsNotNeededForPrediction) {
   options.checkpoint = "last";
   options.split = "val";
   EXPECT_NE(evaluate_run(options)["loss"], evaluations[1]["loss"]);
+  EXPECT_EQ(evaluate_run(options, trained_predictor)["loss"], evaluations[1]["loss"]);
   EXPECT_EQ(load_model(path).weights, "model");
 }
 

@@ -61,6 +61,7 @@ class Teacher : public Algorithm {
   }
 
   ModelOutput predict(const ModelInput& input) override { return teacher_->forward(input); }
+  NamedTensors prediction_tensors() const override { return named_weights(*teacher_); }
 
   AlgorithmState state() const override {
     AlgorithmState state;
@@ -125,7 +126,8 @@ inline void register_teacher() {
   algorithms().add<TeacherOptions>("teacher", "for tests",
                                    [](const TeacherOptions& options, const AlgorithmContext& context) {
                                      return std::make_shared<Teacher>(options, context);
-                                   });
+                                   },
+                                   {.predicts = true});
 }
 
 }  // namespace sparsight::testing

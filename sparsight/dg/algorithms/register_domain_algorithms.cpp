@@ -98,9 +98,9 @@ void register_others(AlgorithmRegistry& list) {
   list.add<IgaOptions>("iga", "gradients close to their mean over domains (Koyama and Yamaguchi)", make_iga,
                        {.title = "IGA", .compares = 2});
   list.add<MtlOptions>("mtl", "a classifier that knows the domain's mean features (Blanchard et al.)", make_mtl,
-                       {.title = "MTL"});
+                       {.title = "MTL", .predicts = true});
   list.add<ArmOptions>("arm", "a model that sees a context of its batch (adaptive risk; Zhang et al.)", make_arm,
-                       {.title = "ARM"});
+                       {.title = "ARM", .predicts = true});
   list.add<TransferOptions>("transfer", "features on which no head near ours has unequal risks (Zhang et al.)",
                             make_transfer, {.title = "Transfer", .domains = 2});
   list.add<TrmOptions>("trm", "every domain's best head should have a low risk in the others (Xu and Jaakkola)",
