@@ -1,16 +1,18 @@
 #include "sparsight/data/domainbed/mnist_domains.h"
 
-#include <numeric>
+#include <iterator>
 #include <utility>
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randperm.h>
 #include <ATen/ops/zeros.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/core/random.h"
-#include "sparsight/core/shuffle.h"
 #include "sparsight/data/sets/data_root.h"
 #include "sparsight/data/sets/mnist.h"
 #include "sparsight/data/transforms/warp.h"
@@ -18,7 +20,6 @@
 namespace sparsight {
 namespace {
 
-constexpr double kLabelFlips = 0.25;
 constexpr int64_t kTraining = 60000, kTest = 10000;  // images of MNIST as published
 
 // A part of MNIST is usable, so it is no error; but results are those of another dataset.
@@ -32,7 +33,13 @@ void warn_unless_complete(const std::string& folder, int64_t training, int64_t t
 struct ShuffledMnist {
   at::Tensor images;  // [N,1,28,28] uint8
   std::vector<int64_t> labels, order;
+  at::Generator random;  // in the state of torch's own when DomainBed has drawn the order
 };
+
+std::vector<int64_t> to_vector(const at::Tensor& values) {
+  const int64_t* begin = values.const_data_ptr<int64_t>();
+  return {begin, begin + values.numel()};
+}
 
 ShuffledMnist shuffled_mnist(const std::string& root, uint64_t seed) {
   const std::string folder = data_root(root, "mnist");
@@ -40,15 +47,15 @@ ShuffledMnist shuffled_mnist(const std::string& root, uint64_t seed) {
   if (train.images.sizes().slice(1) != test.images.sizes().slice(1))
     fail(printable(folder), ": training and test images have different sizes");
   warn_unless_complete(folder, train.images.size(0), test.images.size(0));
-  ShuffledMnist all{at::cat({train.images, test.images}), std::move(train.labels), {}};
+  ShuffledMnist all{at::cat({train.images, test.images}),
+                    std::move(train.labels),
+                    {},
+                    at::make_generator<at::CPUGeneratorImpl>(seed)};
   all.labels.insert(all.labels.end(), test.labels.begin(), test.labels.end());
   if (static_cast<int64_t>(all.labels.size()) != all.images.size(0))
     fail(printable(folder), ": there are not as many labels as images");
   check_labels(all.labels, 10, printable(folder));
-  all.order.resize(all.labels.size());
-  std::iota(all.order.begin(), all.order.end(), 0);
-  RandomStream random(seed, "domainbed.mnist.order");
-  shuffle(all.order, random);
+  all.order = to_vector(at::randperm(std::ssize(all.labels), all.random, at::kLong));
   return all;
 }
 
@@ -65,29 +72,28 @@ class MnistDomains : public DataSet {
   const DataInfo& info() const override { return info_; }
   int64_t size() const override { return static_cast<int64_t>(images_.size()); }
   int64_t domain(int64_t index) const override { return images_.at(static_cast<size_t>(index)).second; }
-  int64_t label(int64_t index) const override { return label_of(number(index)); }
+  int64_t label(int64_t index) const override { return digit_of(index); }
   Sample get(int64_t index) const override {
     Sample sample;
-    sample.image = image_of(number(index), domain(index));
-    sample.label = label(index);
     sample.domain = domain(index);
+    sample.image = image_of(index, sample.domain);
+    sample.label = label(index);
     sample.id = cat(info_.domains[static_cast<size_t>(sample.domain)], "/", number(index));
     return sample;
   }
 
  protected:
-  // number: of the image in MNIST.
-  virtual at::Tensor image_of(int64_t number, int64_t domain) const = 0;
-  virtual int64_t label_of(int64_t number) const { return digit_of(number); }
-  at::Tensor digit_image(int64_t number) const { return mnist_.images.select(0, number); }
-  int64_t digit_of(int64_t number) const { return mnist_.labels[static_cast<size_t>(number)]; }
+  virtual at::Tensor image_of(int64_t index, int64_t domain) const = 0;
+  at::Tensor digit_image(int64_t index) const { return mnist_.images.select(0, number(index)); }
+  int64_t digit_of(int64_t index) const { return mnist_.labels[static_cast<size_t>(number(index))]; }
+  const at::Generator& random() const { return mnist_.random; }
 
  private:
   int64_t number(int64_t index) const { return images_.at(static_cast<size_t>(index)).first; }
 
   ShuffledMnist mnist_;
   DataInfo info_;
-  std::vector<std::pair<int64_t, int64_t>> images_;  // number in MNIST, domain
+  std::vector<std::pair<int64_t, int64_t>> images_;  // number in MNIST, domain; one domain after the other
 };
 
 class RotatedMnist : public MnistDomains {
@@ -95,34 +101,42 @@ class RotatedMnist : public MnistDomains {
   using MnistDomains::MnistDomains;
 
  protected:
-  at::Tensor image_of(int64_t number, int64_t domain) const override {
-    return rotate_bilinear(digit_image(number), 15.0 * static_cast<double>(domain));
+  at::Tensor image_of(int64_t index, int64_t domain) const override {
+    return rotate_bilinear(digit_image(index), 15.0 * static_cast<double>(domain));
   }
 };
 
+// Draws as DomainBed's torch_bernoulli_ does, for the images of one environment after the other.
 class ColoredMnist : public MnistDomains {
  public:
-  ColoredMnist(ShuffledMnist mnist, DataInfo info, uint64_t seed)
-      : MnistDomains(std::move(mnist), std::move(info)), seed_(seed) {}
+  ColoredMnist(ShuffledMnist mnist, DataInfo info) : MnistDomains(std::move(mnist), std::move(info)) {
+    constexpr double kLabelFlips = 0.25, kColourFlips[] = {0.1, 0.2, 0.9};
+    for (int64_t domain = 0, index = 0; domain < std::ssize(kColourFlips); ++domain) {
+      const int64_t first = index;
+      while (index < size() && this->domain(index) == domain) ++index;
+      const std::vector<int64_t> other_label = flips(index - first, kLabelFlips),
+                                 other_colour = flips(index - first, kColourFlips[domain]);
+      for (int64_t i = first; i < index; ++i) {
+        const auto in_domain = static_cast<size_t>(i - first);
+        labels_.push_back((digit_of(i) < 5 ? 1 : 0) ^ other_label[in_domain]);
+        colours_.push_back(labels_.back() ^ other_colour[in_domain]);
+      }
+    }
+  }
+  int64_t label(int64_t index) const override { return labels_.at(static_cast<size_t>(index)); }
 
  protected:
-  int64_t label_of(int64_t number) const override {
-    return (digit_of(number) < 5 ? 1 : 0) ^ flips("label", number, kLabelFlips);
-  }
-  at::Tensor image_of(int64_t number, int64_t domain) const override {
-    constexpr double kColourFlips[] = {0.1, 0.2, 0.9};
-    const int64_t colour = label_of(number) ^ flips("colour", number, kColourFlips[domain]);
-    const at::Tensor digit = digit_image(number), none = at::zeros(digit.sizes(), digit.options());
-    return colour == 0 ? at::cat({digit, none}) : at::cat({none, digit});
+  at::Tensor image_of(int64_t index, int64_t) const override {
+    const at::Tensor digit = digit_image(index), none = at::zeros(digit.sizes(), digit.options());
+    return colours_.at(static_cast<size_t>(index)) == 0 ? at::cat({digit, none}) : at::cat({none, digit});
   }
 
  private:
-  int64_t flips(const char* what, int64_t number, double probability) const {
-    const RandomStream stream(seed_, cat("domainbed.colored_mnist.", what));
-    return static_cast<double>(stream.bits_at(static_cast<uint64_t>(number))) * 0x1p-32 < probability ? 1 : 0;
+  std::vector<int64_t> flips(int64_t count, double probability) const {
+    return to_vector((at::rand({count}, random(), at::kFloat) < probability).to(at::kLong));
   }
 
-  uint64_t seed_;
+  std::vector<int64_t> labels_, colours_;
 };
 
 }  // namespace
@@ -142,7 +156,7 @@ DataSetPtr colored_mnist(const std::string& root, uint64_t seed) {
   info.classes = {"5 to 9", "0 to 4"};
   info.domains = {"+90%", "+80%", "-90%"};
   info.channels = 2;
-  return std::make_shared<ColoredMnist>(shuffled_mnist(root, seed), std::move(info), seed);
+  return std::make_shared<ColoredMnist>(shuffled_mnist(root, seed), std::move(info));
 }
 
 }  // namespace sparsight

@@ -7,8 +7,9 @@
 
 namespace sparsight {
 
-// Image i of that order is in environment i mod 6 (of 3 in colored_mnist). root: the folder of MNIST's idx files; seed
-// gives the order and everything else that is random.
+// Image i of that order is in environment i mod 6 (of 3 in colored_mnist). root: the folder of MNIST's idx files; seed:
+// of torch's generator, from which order, labels and colours are drawn as DomainBed draws them after
+// torch.manual_seed(seed), so that the images are its images.
 //
 // rotated_mnist (Ghifary et al. 2015): turned by 0, 15, ... 75 degrees with bilinear interpolation; [1,28,28].
 DataSetPtr rotated_mnist(const std::string& root, uint64_t seed);

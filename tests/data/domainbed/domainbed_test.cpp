@@ -263,6 +263,25 @@ TEST(DomainBed, G37_ColoredMnist) {
   EXPECT_NEAR(colours[2], 0.9, 0.01);
 }
 
+// tests/golden/domainbed/make_mnist_draws.py
+TEST(DomainBed, G37_ColoredMnistDrawsAsTorchDoes) {
+  const TemporaryFolder folder;
+  write_numbered_mnist(folder, 10);
+  const DataSetPtr set = colored_mnist(folder.path(), 7);
+  const std::vector<int64_t> images = {15, 12, 19, 11, 2, 0, 6, 17, 7, 3, 18, 14, 10, 5, 9, 1, 4, 8, 16, 13},
+                             labels = {1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 1, 0, 1, 0, 1, 0, 1},
+                             colours = {1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 1, 1, 0, 1, 0, 1, 0};
+  ASSERT_EQ(set->size(), 20);
+  for (int64_t i = 0; i < 20; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const Sample sample = set->get(i);
+    EXPECT_TRUE(sample.id.ends_with(cat("/", images[at]))) << sample.id;
+    EXPECT_EQ(sample.label, labels[at]) << i;
+    EXPECT_GT(sample.image[colours[at]].sum().item<int64_t>(), 0) << i;
+    EXPECT_EQ(sample.image[1 - colours[at]].sum().item<int64_t>(), 0) << i;
+  }
+}
+
 TEST(DomainBed, G37_TheColoredMnistOfMnistHasItsEnvironments) {
   if (real_mnist().empty()) GTEST_SKIP() << "needs MNIST below SPARSIGHT_DATA";
   const DataSetPtr set = colored_mnist(real_mnist(), 0);
