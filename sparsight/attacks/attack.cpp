@@ -7,6 +7,7 @@
 #include "sparsight/attacks/check_perturbation.h"
 #include "sparsight/attacks/clean_pass.h"
 #include "sparsight/attacks/objective.h"
+#include "sparsight/attacks/projection.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/random.h"
 
@@ -58,7 +59,7 @@ AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
   if (batch.pixels.size(0) == 0) return {batch.pixels, at::arange(0, at::kLong).to(at::kBool), {}};
   const AttackCost before = model.cost();
   AttackResult result;
-  result.pixels = perturb(model, batch);
+  result.pixels = inside_ball(perturb(model, batch), batch.pixels, context_.threat);
   check_perturbation(result.pixels, batch.pixels, context_.threat, clips_pixels());
   result.correct = still_correct(model, batch, result.pixels, first_step("result", 0));
   result.cost = model.cost() - before;
@@ -69,7 +70,7 @@ at::Tensor Attack::pixels(AttackedModel& model, const AttackBatch& given) const 
   check_batch(given, context_.threat, model, takes_several_labels());
   const at::NoGradGuard no_grad;
   const AttackBatch batch = with_clean_images(given);
-  return batch.pixels.size(0) == 0 ? batch.pixels : perturb(model, batch);
+  return batch.pixels.size(0) == 0 ? batch.pixels : inside_ball(perturb(model, batch), batch.pixels, context_.threat);
 }
 
 uint64_t first_step(const std::string& part, int64_t restart, int64_t target) {

@@ -141,4 +141,18 @@ at::Tensor ascent_direction(const at::Tensor& gradient, Norm norm, double norm_g
   return at::where(per_image(length > 0, gradient), scaled, 0.0).to(gradient.scalar_type());
 }
 
+at::Tensor inside_ball(const at::Tensor& perturbed, const at::Tensor& x, const ThreatModel& threat) {
+  if (threat.norm != Norm::l2) return perturbed;  // to_ball() rounds the bounds of linf inwards
+  at::Tensor inside = perturbed;
+  const at::Tensor centre = x.to(at::kDouble);
+  for (double shrink = 1e-8; shrink < 1; shrink *= 2) {
+    const at::Tensor delta = inside.to(at::kDouble) - centre, norm = image_norms(delta, Norm::l2),
+                     outside = norm > threat.epsilon;
+    if (!outside.any().item<bool>()) break;
+    const at::Tensor nearer = centre + delta * per_image((1 - shrink) * threat.epsilon / norm, delta);
+    inside = choose_images(outside, nearer.to(inside.scalar_type()), inside);
+  }
+  return inside;
+}
+
 }  // namespace sparsight

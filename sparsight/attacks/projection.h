@@ -38,4 +38,8 @@ class Projection {
 // [B,...]. Without a guard an image with a gradient of 0 has the direction 0.
 at::Tensor ascent_direction(const at::Tensor& gradient, Norm norm, double norm_guard = 0);
 
+// The last projection of an attack: each image of `perturbed` that l2 in fp64 finds beyond epsilon, by the rounding of
+// its pixels, is moved towards x until it no longer is. Other images keep their bits. perturbed, x: [B,...].
+at::Tensor inside_ball(const at::Tensor& perturbed, const at::Tensor& x, const ThreatModel& threat);
+
 }  // namespace sparsight

@@ -111,6 +111,21 @@ TEST(Projection, NeverExceedsEpsilonInSinglePrecision) {
   }
 }
 
+// Pixels of fp32 round a Euclidean ball's border to either side.
+TEST(Projection, TheLastOneLeavesNoImageBeyondAnL2Ball) {
+  const at::Tensor x = test::random_tensor({64, 300}, 1, torch::kFloat).sigmoid();
+  const ThreatModel threat{Norm::l2, 0.5, {}};
+  const at::Tensor towards = x + test::random_tensor({64, 300}, 2, torch::kFloat) * 0.01;
+  const at::Tensor rounded = Projection(x, threat).to_ball(x + (towards - x) * 100);
+  const at::Tensor beyond = image_norms(rounded.to(at::kDouble) - x.to(at::kDouble), Norm::l2) > threat.epsilon;
+  ASSERT_TRUE(beyond.any().item<bool>());
+  ASSERT_FALSE(beyond.all().item<bool>());
+  const at::Tensor inside = inside_ball(rounded, x, threat);
+  EXPECT_LE(largest_perturbation(inside, x, Norm::l2), threat.epsilon);
+  EXPECT_TRUE(torch::equal(inside.index({~beyond}), rounded.index({~beyond})));
+  EXPECT_TRUE(test::near(inside, rounded, 1e-6));
+}
+
 TEST(ProjectedStep, IsTheOperationsOneAfterTheOther) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble})
     for (const double epsilon : {0.0, 1e-9, 1.0 / 255, 8.0 / 255, 0.3}) expect_same_bits(type, epsilon, 0.4 * epsilon);
