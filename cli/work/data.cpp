@@ -58,9 +58,11 @@ class LateProgress {
 std::string state_of(const DataPlace& place, const std::string& folder) {
   try {
     const DataFingerprint found = data_fingerprint(place, folder);
-    const char* kind = !found.published   ? "no published checksums are known"
-                       : *found.published ? "as published"
-                                          : "custom data: not the published files";
+    const std::string difference = place.difference ? place.difference(placed_files(place, folder)) : "";
+    const std::string kind = !difference.empty() ? "not as published: " + difference
+                             : !found.published  ? "no published checksums are known"
+                             : *found.published  ? "as published"
+                                                 : "custom data: not the published files";
     return cat("found, ", kind, " (fingerprint ", found.hex, ")");
   } catch (const Error& error) {
     return error.what();

@@ -30,6 +30,9 @@ int64_t export_images(const DataSplits& splits, const std::string& folder, const
                       const std::function<void(int64_t, int64_t)>& progress) {
   SPARSIGHT_CHECK(layout == "class" || layout == "domain");
   need_single_labels(splits.train->info(), "a folder for each class");
+  if (const int64_t channels = splits.train->info().channels; channels != 1 && channels != 3)
+    fail_usage(printable(splits.train->info().name), " has images of ", channels,
+               " channels; PNG files have 1 (grey) or 3 (RGB)");
   std::vector<std::pair<std::string, DataSetPtr>> parts{{"train", splits.train}};
   if (splits.validation) parts.push_back({"val", splits.validation});
   if (splits.test && splits.test != splits.validation) parts.push_back({"test", splits.test});

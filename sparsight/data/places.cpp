@@ -9,6 +9,7 @@
 #include "sparsight/data/domainbed/published_domains.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/folder.h"
+#include "sparsight/data/readers/image.h"
 #include "sparsight/data/remote_sets.h"
 #include "sparsight/data/sets/mnist.h"
 
@@ -93,6 +94,23 @@ PlacedFiles pacs_files(const DataPlace& place, const std::string& folder) {
   return files;
 }
 
+std::string pacs_difference(const PlacedFiles& files) {
+  constexpr int64_t kSide = 227;
+  std::vector<std::string> differences;
+  for (size_t d = 0; d < pacs().domains.size(); ++d) {
+    const std::string& domain = pacs().domains[d];
+    const auto images =
+        std::ranges::count_if(files, [&](const PlacedFile& file) { return file.name.starts_with(domain + "/"); });
+    if (images != pacs().images[d])
+      differences.push_back(cat(domain, " has ", images, " images, not ", pacs().images[d]));
+  }
+  const at::Tensor image = read_image(files.front().path);
+  if (image.size(1) != kSide || image.size(2) != kSide)
+    differences.push_back(
+        cat("images have ", image.size(2), " x ", image.size(1), " pixels, not ", kSide, " x ", kSide));
+  return join(differences);
+}
+
 PlacedFiles plant_files(const DataPlace& place, const std::string& folder) { return images_in(place, folder, ""); }
 
 // A set of `data fetch`.
@@ -124,7 +142,8 @@ const std::vector<DataPlace>& data_places() {
        "art_painting/, cartoon/, photo/ and sketch/, each with class/image",
        "obtain it from " + pacs().obtain,
        pacs_files,
-       {pacs().folder, "pacs112"}}};
+       {pacs().folder, "pacs112"},
+       pacs_difference}};
   return places;
 }
 

@@ -23,6 +23,8 @@ struct DataPlace {
   // placed_files() without the order.
   std::function<std::vector<PlacedFile>(const DataPlace& place, const std::string& folder)> find_files;
   std::vector<std::string> folders = {};  // names of its folder, the usual one first; {}: `name`
+  // How the files differ from the published ones, where no checksums are known but counts and sizes; "" if they do not.
+  std::function<std::string(const std::vector<PlacedFile>& files)> difference = {};
 };
 
 const std::vector<DataPlace>& data_places();

@@ -56,8 +56,8 @@ std::string title_of(const ResultTable& table, const std::string& measure) {
   return measure;
 }
 
-std::vector<Chart> heat_charts(const FigureChart& chart, const std::vector<ChartMark>& marks,
-                               const std::string& title) {
+std::vector<Chart> heat_charts(const FigureChart& chart, const std::vector<ChartMark>& marks, const std::string& title,
+                               const std::string& substitute) {
   std::vector<Chart> charts;
   for (const bool paper : {false, true}) {
     std::vector<std::string> names;
@@ -68,8 +68,8 @@ std::vector<Chart> heat_charts(const FigureChart& chart, const std::vector<Chart
       std::vector<ChartMark> those;
       for (const ChartMark& mark : marks)
         if (mark.paper == paper && mark.series == name) those.push_back(mark);
-      charts.push_back({title + (name.empty() ? "" : ", " + name), paper ? "the paper's numbers" : "ours",
-                        heat_map_spec(chart, those, title)});
+      const std::string note = paper ? "the paper's numbers" : "ours" + (substitute.empty() ? "" : "; " + substitute);
+      charts.push_back({title + (name.empty() ? "" : ", " + name), note, heat_map_spec(chart, those, title)});
     }
   }
   return charts;
@@ -79,6 +79,7 @@ std::vector<Chart> heat_charts(const FigureChart& chart, const std::vector<Chart
 
 std::vector<Chart> result_charts(const FigureOutcome& outcome) {
   std::vector<Chart> charts;
+  const std::string substitute = substitute_note(outcome);
   for (const FigureChart& chart : outcome.figure->charts) {
     const std::vector<ChartMark> marks = all_marks(outcome, chart);
     if (std::all_of(marks.begin(), marks.end(), [](const ChartMark& mark) { return mark.paper; })) continue;
@@ -86,13 +87,14 @@ std::vector<Chart> result_charts(const FigureOutcome& outcome) {
     FigureChart drawn = chart;
     drawn.x = title_of(outcome.table, chart.x);
     std::string note = "Error bars: one standard deviation";
+    if (!substitute.empty()) note += "; " + substitute;
     if (has_paper(marks)) note += chart.kind == FigureChart::Kind::line ? "; dashed: the paper" : "; pale: the paper";
     if (chart.kind == FigureChart::Kind::line) {
       charts.push_back({title + " by " + drawn.x, note, line_chart_spec(drawn, marks, title)});
     } else if (chart.kind == FigureChart::Kind::bars) {
       charts.push_back({title + " by " + chart.x, note, bar_chart_spec(chart, marks, title)});
     } else {
-      for (Chart& map : heat_charts(chart, marks, title)) charts.push_back(std::move(map));
+      for (Chart& map : heat_charts(chart, marks, title, substitute)) charts.push_back(std::move(map));
     }
   }
   return charts;

@@ -1,4 +1,5 @@
 // The verb `data` as a user runs it: its output, and one clear line and the right exit code for every bad input.
+#include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "sparsight/core/error.h"
+#include "sparsight/data/readers/png_write.h"
 #include "tests/data/sets/set_files.h"
 #include "tests/support/http_server.h"
 #include "tests/support/program.h"
@@ -60,6 +63,30 @@ TEST(DataVerb, ShowsWhereDataGoes) {
   write_mnist(folder, 20, "mnist/");
   EXPECT_TRUE(says(data({"where", "mnist"}, options).out, "state:  found, custom data: not the published files"));
   expect_error(data({"where", "mnits"}), 2, "did you mean \"mnist\"?");
+}
+
+// As published it has 9,991 pictures of 227 x 227 pixels.
+TEST(DataVerb, SaysHowACopyOfPacsDiffersFromThePublishedOne) {
+  const TemporaryFolder folder;
+  for (const char* domain : {"art_painting", "cartoon", "photo", "sketch"})
+    for (int i = 0; i < 2; ++i)
+      folder.write(cat("PACS/", domain, "/dog/", i, ".png"), encode_png(at::full({3, 12, 10}, 7, at::kByte)));
+  ProgramOptions options;
+  options.environment = {{"SPARSIGHT_DATA", folder.path()}};
+  const std::string state = data({"where", "pacs"}, options).out;
+  EXPECT_TRUE(says(state, "not as published: art_painting has 2 images, not 2048, cartoon has 2 images, not 2344"));
+  EXPECT_TRUE(says(state, "images have 10 x 12 pixels, not 227 x 227"));
+}
+
+TEST(DataVerb, RefusesToWriteImagesThatPngCannotHold) {
+  const TemporaryFolder folder;
+  write_mnist(folder, 30, "mnist/");
+  const std::string made = folder.path("made");
+  const ProgramResult result = data({"make", made, "--from", "domainbed", "--set", "set=colored_mnist", "--set",
+                                     "root=" + folder.path("mnist"), "--set", "test_envs=[0]"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(says(result.err, "has images of 2 channels; PNG files have 1 (grey) or 3 (RGB)"));
+  EXPECT_FALSE(std::filesystem::exists(made));
 }
 
 TEST(DataVerb, RefusesUnknownNames) {

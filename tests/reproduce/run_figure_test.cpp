@@ -11,6 +11,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/jobs/job_store.h"
+#include "sparsight/reproduce/result_charts.h"
 #include "tests/data/sets/set_files.h"
 #include "tests/reproduce/toy_figure.h"
 #include "tests/support/errors.h"
@@ -218,6 +219,9 @@ TEST(RunFigure, OtherDataInTheSameFolderIsAnErrorWithBothFingerprints) {
   request.run.data = digits.path();
   const FigureOutcome outcome = run_figure(figure, request);
   EXPECT_FALSE(outcome.table.paper({{"model", "ours"}, {"x", 1}}, "y")) << "custom data is not compared";
+  ASSERT_FALSE(result_charts(outcome).empty());
+  for (const Chart& chart : result_charts(outcome))
+    EXPECT_NE(chart.note.find("custom data"), std::string::npos) << chart.title;
   const std::string first = outcome.data.fingerprint;
   request.run.data = others.path();
   const std::string second = read_data(figure.data, request.run).fingerprint;
