@@ -220,7 +220,9 @@ void check_magic(const std::string& path) {
   const std::string_view start(magic, sizeof magic);
   if (start == "PK\3\4") return;
   if (start.substr(0, 2) == "\x80\x02")
-    fail(path, " is in the format of PyTorch before 1.6; in Python, save it again: torch.save(torch.load(p), p)");
+    fail(path,
+         " is in the format of PyTorch before 1.6; in Python, save it again: "
+         "torch.save(torch.load(p, map_location=\"cpu\"), p)");
   fail(path, " is not a PyTorch file: it does not begin as a zip archive");
 }
 

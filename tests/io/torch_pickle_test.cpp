@@ -63,7 +63,8 @@ TEST(TorchPickle, SaysWhatToDoWithOtherFiles) {
   expect_refused("module.pt", "a Python object of torch.nn.modules.linear.Linear; in Python, save its weights");
   expect_refused("list.pt", "has no state dict");
   expect_refused("sparse.pt", "_rebuild_sparse_tensor, which is not supported");
-  expect_refused("legacy.pt", "before 1.6; in Python, save it again");
+  expect_refused("legacy.pt",
+                 "before 1.6; in Python, save it again: torch.save(torch.load(p, map_location=\"cpu\"), p)");
   expect_refused("script.pt", "is a TorchScript program");
   expect_refused("python.safetensors", "not a PyTorch file");
   expect_refused("missing.pt", "No such file");
