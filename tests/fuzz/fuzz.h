@@ -2,6 +2,8 @@
 // finding.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -30,14 +32,27 @@ inline std::string_view text_of(const uint8_t* data, size_t size) {
   return std::string_view(reinterpret_cast<const char*>(data), size);
 }
 
+// A temporary file of its own for each process.
+class TemporaryFile {
+ public:
+  TemporaryFile() {
+    const int descriptor = mkstemp(path_);
+    if (descriptor < 0) std::abort();
+    close(descriptor);
+  }
+  ~TemporaryFile() { std::remove(path_); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  std::string path() const { return path_; }
+
+ private:
+  char path_[32] = "/tmp/sparsight_fuzz_XXXXXX";
+};
+
 // The input as a file, for readers that take a path; always the same one.
 inline std::string as_file(const uint8_t* data, size_t size) {
-  static const std::string path = [] {
-    char pattern[] = "/tmp/sparsight_fuzz_XXXXXX";
-    const int descriptor = mkstemp(pattern);
-    if (descriptor < 0) std::abort();
-    return std::string(pattern);
-  }();
+  static const TemporaryFile temporary;
+  const std::string path = temporary.path();
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (!file || std::fwrite(data, 1, size, file) != size || std::fclose(file) != 0) std::abort();
   return path;

@@ -21,6 +21,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
+#include "tests/support/program.h"
 #include "tests/support/random_tensor.h"
 
 namespace sparsight::moe_layer_test {
@@ -306,7 +307,8 @@ TEST_P(MoeLayerIn, S33_SplittingABatchChangesNoImagesNoise) {
 
 // Wg and Wn, experts, the bias and the thresholds; the registry's test is for every router. Files have no gradient.
 TEST_P(MoeLayerIn, S46_SurvivesSavingAndLoading) {
-  const std::string file = ::testing::TempDir() + "/sparsight_moe_layer.safetensors";
+  const testing::TemporaryFolder folder;
+  const std::string file = folder.path("layer.safetensors");
   for (const std::string router : {"noisy_topk", "sigmoid_bias", "balanced_batchwise"}) {
     auto layer = small_layer(GetParam(), router), other = small_layer(GetParam(), router);
     const at::Tensor x = test::random_tensor({60, kWidth}, 3, GetParam());

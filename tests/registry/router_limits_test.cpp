@@ -15,6 +15,7 @@
 #include "tests/registry/limits.h"
 #include "tests/support/errors.h"
 #include "tests/support/layouts.h"
+#include "tests/support/program.h"
 
 namespace sparsight::limits_test {
 namespace {
@@ -234,7 +235,8 @@ TEST_P(RouterAtItsLimits, S46_AFileOfItsWeightsGivesTheSameOutput) {
     other->to(type);
     const Pass pass = run_layer(*l, tokens(type), kImages, guided());
     if (!pass.out.routing.soft) post_step_update(*l, {detached(pass.out.routing)});  // moves biases and thresholds
-    const std::string file = ::testing::TempDir() + "/sparsight_limits_" + GetParam() + ".safetensors";
+    const testing::TemporaryFolder folder;
+    const std::string file = folder.path("router.safetensors");
     write_safetensors(file, {named_weights(*l), {}});
     LoadOptions strict;
     strict.strict = true;

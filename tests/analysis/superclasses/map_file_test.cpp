@@ -6,6 +6,7 @@
 
 #include "sparsight/io/atomic_file.h"
 #include "tests/support/errors.h"
+#include "tests/support/program.h"
 
 namespace sparsight::map_file_test {
 namespace {
@@ -15,7 +16,8 @@ using testing::message_of;
 
 class SuperclassMap : public ::testing::Test {
  protected:
-  std::string path() const { return ::testing::TempDir() + "superclass_map.txt"; }
+  testing::TemporaryFolder folder_;
+  std::string path() const { return folder_.path("map.txt"); }
   Map read(const std::string& text) const {
     write_file_atomically(path(), text);
     return read_superclass_map(path());
