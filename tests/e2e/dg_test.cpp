@@ -51,6 +51,24 @@ TEST_F(DgVerb, TrainsAndEvaluatesOnEveryEnvironment) {
   EXPECT_NE(ended.out.find("| 1 "), std::string::npos) << ended.out;
 }
 
+// DomainBed's scripts read them, and there they choose the network.
+TEST_F(DgVerb, ResultsSayWhichResnetWasTrainedAndWhetherItsBatchNormIsFrozen) {
+  const auto hparams = [](const std::string& name, const std::string& settings) {
+    const ProgramResult run =
+        dg("train --algorithm erm --test-envs 0 --dataset folder --data DOMAINS --image-size 16 "
+           "--set loader.batch=4 --steps 1 --eval-every 1 " +
+               settings,
+           {"--out", at(name)});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    const Json drawn = results(at(name)).front().at("hparams");
+    return std::pair<bool, bool>(drawn.at("resnet18"), drawn.at("freeze_bn"));
+  };
+  EXPECT_EQ(hparams("resnet18", "--model resnet18 --set model.base_width=8"), std::pair(true, true));
+  EXPECT_EQ(hparams("thawed", "--model resnet18 --set model.base_width=8 --set model.frozen_batch_norm=false"),
+            std::pair(true, false));
+  EXPECT_EQ(hparams("resnet50", "--model resnet50 --set model.base_width=8"), std::pair(false, true));
+}
+
 TEST_F(DgVerb, G21_AKilledRunGoesOnAndEndsWithTheSameBits) {
   const std::string train = std::string("train --algorithm irm --test-envs 2") + kSmall;
   ASSERT_EQ(dg(train, {"--out", at("whole")}).exit_code, 0);
