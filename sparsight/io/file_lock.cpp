@@ -6,8 +6,42 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/core/printable.h"
 
 namespace sparsight {
+namespace {
+
+constexpr auto kLookAgain = std::chrono::milliseconds(50);
+
+// An open lock file cannot be a link, whose target would be overwritten, nor a pipe, whose other end nobody holds.
+constexpr int kOpenFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+
+// A file of two names is a link too: writing to it changes what the other name leads to.
+bool is_lock_file(int descriptor) {
+  struct stat status;
+  return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink <= 1;
+}
+
+[[noreturn]] void fail_foreign(const std::string& path) {
+  fail("cannot use ", printable(path),
+       " as a lock: it is a link, a folder, a pipe or a device, not a file of its own; ",
+       "remove it and run the same command again");
+}
+
+// What stands at the path already; -1 where it was removed in between.
+int open_existing(const std::string& path) {
+  const int value = open(path.c_str(), O_RDWR | kOpenFlags);
+  if (value >= 0 || errno == ENOENT) return value;
+  if (errno == ELOOP || errno == EISDIR || errno == ENXIO) fail_foreign(path);
+  fail_system("write", path, errno);
+}
+
+}  // namespace
 
 bool is_file_of(int descriptor, const std::string& path) {
   struct stat held, named;
@@ -19,9 +53,10 @@ std::optional<FileLock> FileLock::try_take(const std::string& path) {
   while (true) {
     int value = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     const bool existed = value < 0 && errno == EEXIST;
-    if (existed) value = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (value < 0) fail_system("write", path, errno);
+    if (value < 0 && !existed) fail_system("write", path, errno);
+    if (existed && (value = open_existing(path)) < 0) continue;
     Descriptor file(value);
+    if (!is_lock_file(value)) fail_foreign(path);
     if (flock(value, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return std::nullopt;
     // Between the two calls the holder may have released the lock and removed this file: then this lock is worthless.
     if (is_file_of(value, path)) return FileLock(path, std::move(file), existed);
@@ -29,8 +64,9 @@ std::optional<FileLock> FileLock::try_take(const std::string& path) {
 }
 
 bool FileLock::is_held(const std::string& path) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  return file.get() >= 0 && flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const Descriptor file(open(path.c_str(), O_RDONLY | kOpenFlags));
+  return file.get() >= 0 && is_lock_file(file.get()) && flock(file.get(), LOCK_SH | LOCK_NB) != 0 &&
+         errno == EWOULDBLOCK;
 }
 
 FileLock::~FileLock() {
@@ -48,7 +84,12 @@ void FileLock::write(const std::string& text) {
 Descriptor wait_for_folder(const std::string& path) {
   Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() < 0) fail_system("open the folder", path, errno);
-  while (flock(folder.get(), LOCK_EX) != 0 && errno == EINTR) {
+  // flock() without LOCK_NB goes on waiting after a signal whose handler restarts calls.
+  while (flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
+    if (interrupted())
+      fail("interrupted while another process was writing the folder ", printable(path),
+           "; run the same command again to continue");
+    std::this_thread::sleep_for(kLookAgain);
   }
   return folder;
 }

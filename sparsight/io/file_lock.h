@@ -11,10 +11,11 @@ namespace sparsight {
 
 class FileLock {
  public:
-  // Nothing if another process holds it. Raises Error if the file cannot be created. On a file system without locks
-  // every process gets it.
+  // Nothing if another process holds it. Raises Error if the file cannot be created, or if something else stands there:
+  // a link (whose target is not touched), a folder, a pipe or a device. On a file system without locks every process
+  // gets it.
   static std::optional<FileLock> try_take(const std::string& path);
-  // Whether a process holds the lock of this file now.
+  // Whether a process holds the lock of this file now; false for what is no file of its own.
   static bool is_held(const std::string& path);
 
   ~FileLock();  // removes the file
@@ -39,6 +40,7 @@ class FileLock {
 bool is_file_of(int descriptor, const std::string& path);
 
 // Waits for the lock of a folder, held until the value is destroyed. On a file system without locks it does not wait.
+// Raises Error if the folder cannot be opened, and when interrupted() (core/interrupt.h).
 Descriptor wait_for_folder(const std::string& path);
 
 }  // namespace sparsight

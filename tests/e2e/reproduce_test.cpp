@@ -1,6 +1,7 @@
 // `sparsight reproduce` as a user runs it.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "sparsight/core/options.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/file_lock.h"
 #include "tests/e2e/train_fixture.h"
 #include "tests/support/fake_sbatch.h"
 #include "tests/support/small_disk.h"
@@ -73,6 +75,47 @@ TEST(ReproduceProgram, RunsAFigureIntoItsFolder) {
   EXPECT_EQ(jobs_in(run).size(), 2u);
   EXPECT_EQ(leftovers(run), 0u);
   EXPECT_NE(read_file(run + "/report.html", 1 << 26).find("data:image/png;base64,"), std::string::npos);
+}
+
+// A link or a pipe in place of `jobs/ID/lock`: the program neither writes through it nor waits.
+TEST(ReproduceProgram, ALockThatIsNoFileIsRefused) {
+  const TemporaryFolder folder;
+  const std::string run = folder.path("run"), precious = folder.write("precious", "precious");
+  const std::vector<std::string> command = {"pmoe/table1", "--run", run, "--jobs", "1"};
+  ASSERT_EQ(reproduce(folder, command).exit_code, 0);
+  const std::string job = run + "/jobs/" + jobs_in(run).begin()->first, lock = job + "/lock";
+  for (const bool pipe : {false, true}) {
+    fs::remove(job + "/result.json");
+    if (pipe)
+      ASSERT_EQ(mkfifo(lock.c_str(), 0600), 0);
+    else
+      fs::create_symlink(precious, lock);
+    const ProgramResult result = reproduce(folder, command);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.err.find(lock + " as a lock: it is a link"), std::string::npos) << result.err;
+    EXPECT_EQ(read_file(precious, 100), "precious");
+    fs::remove(lock);
+  }
+}
+
+// Another process writes the folder for as long as this one waits.
+TEST(ReproduceProgram, EndsOnASignalWhileItWaitsForItsFolder) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const TemporaryFolder folder;
+    const std::string run = folder.path("run");
+    create_folder(run);
+    const Descriptor held = wait_for_folder(run);
+    ProgramOptions options;
+    options.timeout_seconds = 30;
+    Program program({"reproduce", "pmoe/table1", "--run", run}, options);
+    sleep(2);
+    program.send(signal);
+    const ProgramResult result = program.wait();
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    EXPECT_NE(result.err.find("error: interrupted while another process was writing the folder"), std::string::npos)
+        << result.err;
+  }
 }
 
 TEST(ReproduceProgram, SettingsAreShownAndReachEveryProcess) {

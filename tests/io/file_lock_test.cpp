@@ -1,11 +1,14 @@
 #include "sparsight/io/file_lock.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "sparsight/core/interrupt.h"
 #include "tests/support/errors.h"
 #include "tests/support/small_disk.h"
 
@@ -53,6 +56,50 @@ TEST(FileLock, SaysWhyItCannotBeMade) {
   EXPECT_NE(message_of([&] { FileLock::try_take(folder.path("none/job.lock")); }).find("No such file"),
             std::string::npos);
   EXPECT_NE(message_of([&] { wait_for_folder(folder.path("none")); }).find("No such file"), std::string::npos);
+}
+
+// Nothing but a file of its own is opened for writing, and nothing is waited for.
+TEST(FileLock, RefusesWhatIsNoFileOfItsOwn) {
+  const TemporaryFolder folder;
+  const std::string target = folder.write("target", "precious"), path = folder.path("job.lock");
+  const auto refuse = [&](const char* what) {
+    EXPECT_NE(message_of([&] { FileLock::try_take(path); }).find("is a link, a folder, a pipe"), std::string::npos)
+        << what;
+    EXPECT_FALSE(FileLock::is_held(path)) << what;
+    EXPECT_EQ(read_file(target, 100), "precious") << what;
+    std::filesystem::remove(path);
+  };
+  std::filesystem::create_symlink(target, path);
+  refuse("a link to a file");
+  std::filesystem::create_symlink(folder.path("absent"), path);
+  refuse("a link to nothing");
+  EXPECT_FALSE(std::filesystem::exists(folder.path("absent")));
+  std::filesystem::create_hard_link(target, path);
+  refuse("a second name of a file");
+  std::filesystem::create_directory(path);
+  refuse("a folder");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  refuse("a pipe");
+  EXPECT_TRUE(FileLock::try_take(path));
+}
+
+// A process with the program's handler, whose wait must end although the holder goes on holding.
+TEST(FileLock, WaitingForAFolderEndsOnASignal) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const TemporaryFolder folder;
+    const Descriptor held = wait_for_folder(folder.path());
+    const pid_t waiting = fork();
+    if (waiting == 0) {
+      alarm(20);  // the test fails instead of waiting for ever
+      close(STDERR_FILENO);
+      install_interrupt_handler();
+      kill(getpid(), signal);
+      _exit(message_of([&] { wait_for_folder(folder.path()); }).starts_with("interrupted") ? 42 : 1);
+    }
+    int status = 0;
+    waitpid(waiting, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 42) << status;
+  }
 }
 
 }  // namespace sparsight::file_lock_test
