@@ -29,7 +29,8 @@ void add_data_options(CLI::App& verb, ReproduceArguments& arguments) {
 
 void add_output_options(CLI::App& verb, ReproduceArguments& arguments) {
   verb.add_option("--python", arguments.python,
-                  "Python with vl-convert-python, to save charts as PNG and SVG (default: SPARSIGHT_PYTHON or python3)")
+                  "Python with vl-convert-python, to save charts as PNG and SVG (default: SPARSIGHT_PYTHON, or that of "
+                  "the program's repository, or python3)")
       ->type_name("PROGRAM");
   verb.add_flag("--json", arguments.json, "Print the result or the list as JSON");
   verb.add_option("--worker", arguments.worker)->group("");            // internal, set by --jobs: the parent process

@@ -13,12 +13,17 @@
 namespace sparsight {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr int kNoPackage = 77;
 constexpr const char* kAdvice = "charts as PNG and SVG need vl-convert-python (pip install vl-convert-python)";
 
-// Files are written under a temporary name and renamed.
+// Files are written under a temporary name and renamed. Without the empty entry of its path, Python imports nothing
+// from the working folder.
 constexpr const char* kDrawingScript = R"(
-import os, sys
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]
+import os
 try:
     import vl_convert
 except ImportError:
@@ -33,19 +38,32 @@ for name in sys.argv[1:]:
         os.replace(aside, name + ending)
 )";
 
+// The Python of the repository that the program was built in: .venv/ beside the folder build/ that holds it. "" for an
+// installed program.
+std::string python_beside_program() {
+  std::error_code none;  // without /proc nothing is known
+  for (fs::path folder = fs::read_symlink("/proc/self/exe", none); folder.has_relative_path();
+       folder = folder.parent_path()) {
+    if (folder.filename() != "build") continue;
+    const fs::path python = folder.parent_path() / ".venv/bin/python";
+    if (access(python.c_str(), X_OK) == 0) return python;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string python_program(const std::string& wanted) {
   if (!wanted.empty()) return wanted;
   if (const char* python = std::getenv("SPARSIGHT_PYTHON"); python && *python) return python;
-  const char* beside = ".venv/bin/python";
-  return access(beside, X_OK) == 0 ? beside : "python3";
+  const std::string beside = python_beside_program();
+  return beside.empty() ? "python3" : beside;
 }
 
 std::string draw_charts(const std::vector<std::string>& names, const std::string& python) {
   std::error_code ignored;
   for (const std::string& name : names)
-    for (const char* ending : {".svg", ".png"}) std::filesystem::remove(name + ending, ignored);
+    for (const char* ending : {".svg", ".png"}) fs::remove(name + ending, ignored);
   if (names.empty()) return "";
   std::vector<std::string> command = {python, "-c", kDrawingScript};
   command.insert(command.end(), names.begin(), names.end());

@@ -6,8 +6,8 @@
 
 namespace sparsight {
 
-// `wanted` (a path or a name on PATH) if given; else SPARSIGHT_PYTHON, the .venv/ that ./dev makes in the current
-// folder, or python3.
+// `wanted` (a path or a name on PATH) if given; else SPARSIGHT_PYTHON, of a program in the repository's build folder
+// the .venv/ that ./dev makes there, or python3 on PATH. What lies in the current folder is never run.
 std::string python_program(const std::string& wanted);
 
 // Renders each NAME.vl.json as NAME.svg and NAME.png next to it. Returns "" or, on failure, one line that says why and

@@ -77,6 +77,20 @@ TEST(ReproduceProgram, RunsAFigureIntoItsFolder) {
   EXPECT_NE(read_file(run + "/report.html", 1 << 26).find("data:image/png;base64,"), std::string::npos);
 }
 
+// A folder that somebody else filled must not decide what runs there.
+TEST(ReproduceProgram, RunsNothingOfTheWorkingFolder) {
+  const TemporaryFolder folder;
+  const std::string python = folder.write(".venv/bin/python", "#!/bin/sh\ntouch \"$0.was_run\"\n");
+  fs::permissions(python, fs::perms::owner_all);
+  folder.write("vl_convert.py", "open('module_was_run', 'w')\n");
+  folder.write("os.py", "open('module_was_run', 'w')\n");
+  const ProgramResult result = reproduce(folder, {"pmoe/table1"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(fs::exists(folder.path("runs/reproduce/pmoe/table1-small/chart-1.vl.json")));
+  EXPECT_FALSE(fs::exists(python + ".was_run"));
+  EXPECT_FALSE(fs::exists(folder.path("module_was_run")));
+}
+
 // A link or a pipe in place of `jobs/ID/lock`: the program neither writes through it nor waits.
 TEST(ReproduceProgram, ALockThatIsNoFileIsRefused) {
   const TemporaryFolder folder;
