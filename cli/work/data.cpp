@@ -107,6 +107,9 @@ void run_data_verify(const SetArguments& arguments) {
   const Verification result =
       verify_set(locate(arguments), [&](int64_t done, int64_t total) { progress.update(done, total); });
   for (const std::string& problem : result.problems) output() << problem << "\n";
+  if (result.interrupted)
+    fail(arguments.what, ": interrupted after ", result.looked_at, " images, of which ", result.images,
+         " are valid; run the same command again to look at all of them");
   if (!result.problems.empty())
     fail(arguments.what, ": ", result.problems.size(), result.problems.size() == 1 ? " problem" : " problems", ", ",
          result.images, " images are valid");

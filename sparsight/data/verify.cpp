@@ -57,8 +57,9 @@ void look_at_all(int64_t count, const std::function<void(int64_t)>& look, const 
     work();
   }
   if (failure) std::rethrow_exception(failure);
-  if (interrupted()) fail("interrupted after ", done, " of ", count, " images");
-  result.images += count - static_cast<int64_t>(problems.size());
+  result.interrupted = result.interrupted || done < count;
+  result.images += done - std::ssize(problems);
+  result.looked_at += done;
   for (auto& [index, problem] : problems) result.problems.push_back(std::move(problem));
 }
 
@@ -71,6 +72,10 @@ void verify_checksums(const std::string& folder, Verification& result) {
   std::istringstream text(std::string(bytes.begin(), bytes.end()));
   for (std::string line; std::getline(text, line);) {
     if (line.empty()) continue;
+    if (interrupted()) {
+      result.interrupted = true;
+      return;
+    }
     if (line.size() < 67 || line.find('/') != std::string::npos) {
       result.problems.push_back(
           cat(printable(list), ": this line is not the checksum of a file in the folder: ", printable(line)));
@@ -121,9 +126,11 @@ Verification verify_set(const LocatedSet& set, const std::function<void(int64_t,
     if (set.name == "folder" || set.name == "domain_folder") {
       const std::string folder = data_root(root, "");
       verify_checksums(folder, result);
+      if (result.interrupted) return result;
       const IgnoredFiles ignored = verify_folders(set.name, folder, progress, result);
       // Even if every file is valid, the dataset may be wrong: classes of its splits may differ, for example. That
       // warns of ignored files too.
+      if (result.interrupted) return result;
       if (result.problems.empty())
         data_sets().make(set.name, set.settings, "data", DataContext{});
       else
@@ -136,6 +143,7 @@ Verification verify_set(const LocatedSet& set, const std::function<void(int64_t,
     if (set.name != "glyphs")
       if (const std::string folder = data_root(root, home); std::filesystem::is_directory(folder, ignored))
         verify_checksums(folder, result);
+    if (result.interrupted) return result;
     const DataSplits splits = data_sets().make(set.name, set.settings, "data", DataContext{});
     std::vector<DataSetPtr> parts{splits.train};
     for (const DataSetPtr& part : {splits.validation, splits.test})
@@ -146,7 +154,10 @@ Verification verify_set(const LocatedSet& set, const std::function<void(int64_t,
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {
-    result.problems.push_back(error.what());
+    if (interrupted())  // the error says no more than that
+      result.interrupted = true;
+    else
+      result.problems.push_back(error.what());
   }
   return result;
 }

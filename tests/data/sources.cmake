@@ -41,7 +41,8 @@ light_tests(
   data/sets/composite_test.cpp
   data/sets/file_sets_test.cpp
   data/sets/multi_label_test.cpp
-  data/shared_images_test.cpp)
+  data/shared_images_test.cpp
+  data/verify_test.cpp)
 
 light_tests(
   data/domainbed/cub_dg_test.cpp

@@ -321,6 +321,24 @@ TEST(DataVerbBadInput, VerifyListsEveryProblem) {
   EXPECT_TRUE(says(result.err, "4 problems, 8 images are valid"));
 }
 
+// The time that 4,000 photographs take is enough for a signal.
+TEST(DataVerb, AnInterruptedVerifySaysHowFarItCame) {
+  const TemporaryFolder folder;
+  folder.write("set/a/0.png", encode_png(at::full({3, 1500, 1500}, 7, at::kByte)));
+  folder.write("set/a/bad.png", "");
+  for (int i = 1; i < 4000; ++i)
+    std::filesystem::create_hard_link(folder.path("set/a/0.png"), folder.path("set/a/" + std::to_string(i) + ".png"));
+  Program program({"data", "verify", folder.path("set")});
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  program.send(SIGINT);
+  const ProgramResult result = program.wait();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_TRUE(says(result.err, folder.path("set") + ": interrupted after "));
+  EXPECT_TRUE(says(result.err, "are valid; run the same command again to look at all of them"));
+  EXPECT_EQ(result.out.find("interrupted"), std::string::npos) << result.out;
+  EXPECT_EQ(result.err.find("4000 are valid"), std::string::npos) << result.err;
+}
+
 TEST(DataFetchVerb, KeepsNothingThatIsNotThePublishedFile) {
   HttpServer server;
   const TemporaryFolder folder;
