@@ -13,9 +13,13 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/printable.h"
+#include "sparsight/core/shortened.h"
 
 namespace sparsight {
 namespace {
+
+// Of warnings and errors, which may quote what the user gave, such as a value of a megabyte.
+constexpr size_t kMaxMessageBytes = 1000;
 
 struct LogState {
   std::mutex mutex;
@@ -70,11 +74,13 @@ LogSettings log_settings() {
   return state.settings;
 }
 
-void log_line(const std::string& level, const std::string& message, const Json& fields) {
+void log_line(const std::string& level, const std::string& whole, const Json& fields) {
   LogState& state = log_state();
+  const bool shortens = level != "info" && whole.size() > kMaxMessageBytes;
+  const std::string message = shortens ? shortened(printable(whole), kMaxMessageBytes) : whole;
   const std::lock_guard<std::mutex> lock(state.mutex);
   if (state.settings.quiet && level == "info") return;
-  if (state.once_each > 0 && level == "warning" && !state.warned.insert(message).second) return;
+  if (state.once_each > 0 && level == "warning" && !state.warned.insert(whole).second) return;
   if (state.settings.json) {
     Json line{{"level", level}, {"time", seconds_since_1970()}, {"message", message}};
     line.update(fields);

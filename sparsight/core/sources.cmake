@@ -17,5 +17,6 @@ torch_free_sources(
   core/printable_stream.cpp
   core/progress.cpp
   core/random.cpp
+  core/shortened.cpp
   core/toml.cpp)
 light_sources(core/torch_build.cpp)

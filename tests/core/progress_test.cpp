@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/core/shortened.h"
 
 namespace sparsight::progress_test {
 namespace {
@@ -209,6 +211,36 @@ TEST(Log, JsonReplacesBytesThatAreNotUtf8) {
   const Json line = Json::parse(log.text());
   EXPECT_EQ(line["level"], "info");
   EXPECT_EQ(line["message"], "file \xEF\xBF\xBD.png");
+}
+
+// A refusal quotes what it refuses, and ends with what to do.
+TEST(Log, LongErrorsLoseTheirMiddle) {
+  for (const bool json : {false, true}) {
+    LogSettings settings = plain();
+    settings.json = json;
+    CapturedLog log(settings);
+    log_line("error", "got \"" + std::string(60000, 'x') + "\"; choose another");
+    EXPECT_LT(log.text().size(), 1100u);
+    EXPECT_NE(log.text().find("xxx... (59"), std::string::npos) << log.text();
+    EXPECT_NE(log.text().find("; choose another"), std::string::npos) << log.text();
+  }
+  CapturedLog log(plain());
+  log_line("error", std::string(1000, 'x'));
+  EXPECT_EQ(log.text(), "error: " + std::string(1000, 'x') + "\n");
+  CapturedLog results(plain());
+  log_info(std::string(5000, 'x'));
+  EXPECT_EQ(results.text(), std::string(5000, 'x') + "\n");
+}
+
+// "é" has two bytes: 0 to 1, 2 to 3, ... Of 120 bytes 80 are kept: 53, of which the last would be half a character, and
+// 26. Left out are 400 - 52 - 26 = 322.
+TEST(Shortened, KeepsCharactersWhole) {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "\u00E9";
+  const std::string cut = shortened(text, 120);
+  EXPECT_EQ(cut, text.substr(0, 52) + "... (322 bytes left out) ..." + text.substr(0, 26));
+  EXPECT_TRUE(is_utf8(cut));
+  EXPECT_EQ(shortened(text, 400), text);
 }
 
 }  // namespace sparsight::progress_test

@@ -43,6 +43,21 @@ TEST(CommandLine, AnAnswerThatCannotBeWrittenIsAnError) {
   }
 }
 
+TEST(CommandLine, LongInputIsNotEchoedWhole) {
+  const std::string words(60000, 'x');
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{words},
+                                                    {"version", "--" + words},
+                                                    {"config", "show", "--set", "model.name=" + words},
+                                                    {"config", "show", "--set", words},
+                                                    {"eval", words}}) {
+    const ProgramResult result = run_program(arguments);
+    EXPECT_GT(result.exit_code, 0);
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1);
+    EXPECT_LT(result.err.size(), 1100u) << arguments[0].substr(0, 20);
+    EXPECT_NE(result.err.find(" bytes left out) ..."), std::string::npos) << result.err.substr(0, 2000);
+  }
+}
+
 TEST(CommandLine, UnknownVerbNamesTheNearest) { expect_usage_error({"versoin"}, "did you mean \"version\"?"); }
 
 TEST(CommandLine, UnknownFlagNamesTheNearest) {
