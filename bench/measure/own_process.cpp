@@ -1,6 +1,8 @@
 #include "bench/measure/own_process.h"
 
 #include <malloc.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,10 +13,12 @@ namespace sparsight::bench {
 std::vector<double> values_in_own_process(size_t count, const std::function<std::vector<double>()>& measure) {
   int ends[2];
   if (pipe(ends) != 0) fail("cannot make a pipe");
-  const pid_t child = fork();
+  const pid_t parent = getpid(), child = fork();
   if (child < 0) fail("cannot start a process");
   const size_t bytes = count * sizeof(double);
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);    // a benchmark that Ctrl-C or a kill ends leaves nothing running
+    if (getppid() != parent) _exit(1);   // it has ended already
     mallopt(M_MMAP_THRESHOLD, 1 << 20);  // freed memory goes back to the system
     const std::vector<double> values = measure();
     const bool sent = values.size() == count && write(ends[1], values.data(), bytes) == static_cast<ssize_t>(bytes);
