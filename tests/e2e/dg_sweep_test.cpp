@@ -1,11 +1,13 @@
 // The verb dg sweep as a user runs it: what is retried, refused and told apart, and results that algorithms end with.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <cmath>
 #include <filesystem>
 #include <set>
 
 #include "tests/e2e/dg_verb.h"
+#include "tests/e2e/saved_run.h"
 
 namespace sparsight::testing::dg_verb_test {
 
@@ -180,6 +182,21 @@ TEST_F(DgVerb, ASweepNamesItsRunsAndWarnsOnce) {
   std::istringstream lines(done.err);
   for (std::string line; std::getline(lines, line);)
     if (line.starts_with("warning: ")) EXPECT_TRUE(warnings.insert(line).second) << line;
+}
+
+// `train --resume` has no part in the protocol: the command itself goes on.
+TEST_F(DgVerb, AnInterruptedRunSaysHowToGoOn) {
+  std::string train = std::string("train --test-envs 1 --set train.checkpoint_every=2") + kSmall;
+  train.replace(train.find("--steps 6"), 9, "--steps 100000");
+  std::vector<std::string> words_of = words(train);
+  words_of.insert(words_of.end(), {"--out", at("interrupted"), "--quiet"});
+  Program program(words_of);
+  ASSERT_TRUE(wait_until([&] { return saved_step(at("interrupted")) >= 2; }));
+  program.send(SIGINT);
+  const ProgramResult result = program.wait();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("; run the same command again to continue"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("--resume"), std::string::npos) << result.err;
 }
 
 // Two folders, one of them with another learning rate: rows of their own, the same from the file that is written.
