@@ -14,13 +14,17 @@ namespace sparsight::cli {
 void run_attack_verb(const AttackArguments& arguments) {
   begin_interruptible_work();
   const bool curve = listed_epsilons(arguments.request.epsilon).size() > 1;
-  const Json result = curve ? run_attack_curve(arguments.request) : run_attack(arguments.request);
-  if (arguments.json) {
-    output() << json_text(result) << "\n";
-    return;
-  }
-  output() << (curve ? attack_curve_text(result) : attack_text(result)) << "files: " << attack_folder(arguments.request)
-           << "\n";
+  const auto print = [&](const Json& result) {  // also where its files then cannot be written
+    if (arguments.json)
+      output() << json_text(result) << std::endl;
+    else
+      output() << (curve ? attack_curve_text(result) : attack_text(result)) << std::flush;
+  };
+  if (curve)
+    run_attack_curve(arguments.request, print);
+  else
+    run_attack(arguments.request, print);
+  if (!arguments.json) output() << "files: " << attack_folder(arguments.request) << "\n";
 }
 
 }  // namespace sparsight::cli

@@ -15,7 +15,6 @@
 #include "sparsight/runs/attack_plan.h"
 #include "sparsight/runs/attacked_run.h"
 #include "sparsight/runs/curve_warnings.h"
-#include "sparsight/runs/run_attack.h"
 
 namespace sparsight {
 namespace {
@@ -124,7 +123,7 @@ std::vector<std::string> listed_epsilons(const std::string& text) {
   return list;
 }
 
-Json run_attack_curve(const AttackRequest& request) {
+Json run_attack_curve(const AttackRequest& request, const OnAttackResult& on_result) {
   const std::string folder = attack_folder(request);
   const std::vector<ListedAttack> attacks = listed_attacks(request, folder);
   check_curve_folder(folder);
@@ -150,6 +149,7 @@ Json run_attack_curve(const AttackRequest& request) {
     curve["notes"].push_back(cat("no epsilon is as large as ", large,
                                  ", where every image can be made grey: that the "
                                  "attack then fools all of them was not checked"));
+  if (on_result) on_result(curve);
   write_file_atomically(folder + "/curve.csv", attack_curve_csv(curve));
   write_file_atomically(folder + "/curve.html", attack_curve_page(curve));
   write_file_atomically(folder + "/curve.json", json_text(curve, 2) + "\n");

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sparsight/core/options.h"
-#include "sparsight/runs/attack_request.h"
+#include "sparsight/runs/run_attack.h"
 
 namespace sparsight {
 
@@ -17,7 +17,7 @@ namespace sparsight {
 std::vector<std::string> listed_epsilons(const std::string& text);
 
 // curve.json of request.epsilon, a list of at least two, by ascending epsilon. Raises what run_attack() does, and
-// UsageError for an epsilon that is given twice.
-Json run_attack_curve(const AttackRequest& request);
+// UsageError for an epsilon that is given twice. on_result: gets it before its files are written.
+Json run_attack_curve(const AttackRequest& request, const OnAttackResult& on_result = {});
 
 }  // namespace sparsight

@@ -81,11 +81,15 @@ AttackFolder::AttackFolder(const std::string& path, const Json& identity) : path
           name != kAttackLock && !is_temporary_of(kAttackIndex, name))
         fail_usage("cannot write an attack into ", printable(path), ": it holds ", printable(name),
                    "; choose a new or empty folder with --out");
-  auto lock = FileLock::try_take(file(kAttackLock));
-  if (lock)
-    lock_.emplace(std::move(*lock));
-  else
-    fail("another process is writing the attack ", printable(path), "; wait until it ends");
+  try {
+    if (auto lock = FileLock::try_take(file(kAttackLock)))
+      lock_.emplace(std::move(*lock));
+    else
+      fail("another process is writing the attack ", printable(path), "; wait until it ends");
+  } catch (const Error&) {
+    const bool is_finished = begun && fs::exists(file(kAttackResult), error);
+    if (!is_finished) throw;  // a finished one is only read: its disk may be read-only
+  }
   if (begun) read_index();
 }
 
@@ -155,10 +159,14 @@ std::optional<Json> AttackFolder::result() const {
   return read_attack_json(file(kAttackResult));
 }
 
-void AttackFolder::finish(const Json& result) const {
+Json AttackFolder::with_format(const Json& result) {
   Json json{{"format", kAttackFormat}, {"version", kAttackVersion}};
   json.update(result);
-  write_file_atomically(file(kAttackResult), json_text(json, 2) + "\n");
+  return json;
+}
+
+void AttackFolder::finish(const Json& result) const {
+  write_file_atomically(file(kAttackResult), json_text(with_format(result), 2) + "\n");
   std::error_code ignored;
   fs::remove_all(file(kPieces), ignored);
 }

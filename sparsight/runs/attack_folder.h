@@ -29,7 +29,8 @@ struct PieceRange {
 class AttackFolder {
  public:
   // Creates the folder, or opens one with the same identity. Raises Error naming the first setting that differs, for a
-  // folder with other content, and while another process writes it.
+  // folder with other content, and while another process writes it. That of a finished attack may be on a
+  // read-only disk.
   AttackFolder(const std::string& path, const Json& identity);
   // Where this began the attack and no images are done or saved, as after a refusal, nothing stays: attack.json and a
   // folder that was made here are removed, but not after Ctrl-C.
@@ -50,6 +51,8 @@ class AttackFolder {
 
   // Nothing unless the attack is finished. Raises Error for a damaged file.
   std::optional<Json> result() const;
+  // The content of result.json.
+  static Json with_format(const Json& result);
   // Writes result.json and removes the pieces.
   void finish(const Json& result) const;
 

@@ -1,7 +1,10 @@
 #include "sparsight/runs/run_attack.h"
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
+#include <functional>
+#include <optional>
 
 #include <ATen/TensorOperators.h>
 
@@ -55,6 +58,26 @@ bool has_router_losses(const AttackPlan& plan) {
   });
 }
 
+// The first error among several steps, after which the others are left out.
+class FirstError {
+ public:
+  void unless_failed(const std::function<void()>& step) {
+    if (failed()) return;
+    try {
+      step();
+    } catch (const Error&) {
+      error_ = std::current_exception();
+    }
+  }
+  bool failed() const { return error_ != nullptr; }
+  void rethrow() const {
+    if (failed()) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::exception_ptr error_;
+};
+
 // One attack from its request to its result.
 class AttackWork {
  public:
@@ -69,15 +92,18 @@ class AttackWork {
         inner_(loaded_.model, {.mode = mode(), .seed = request.seed}),
         model_(inner_, request.exact) {}
 
-  Json run() {
-    if (auto result = folder_.result()) return *result;
+  Json run(const OnAttackResult& on_result) {
+    if (auto result = folder_.result()) {
+      if (on_result) on_result(*result);
+      return *result;
+    }
     check_model();
     if (folder_.batch() == 0) begin();
     if (request_.batch > 0 && request_.batch != folder_.batch() && !request_.exact)
       fail(printable(folder_.path()), " was begun with batches of ", folder_.batch(), ", not ", request_.batch,
            ", which round differently; leave out --batch, or choose another folder with --out");
     attack_pieces();
-    return report();
+    return report(on_result);
   }
 
  private:
@@ -178,10 +204,11 @@ class AttackWork {
     progress.finish();
   }
 
-  Json report() {
+  Json report(const OnAttackResult& on_result) {
     AttackSummary summary(plan_);
-    AttackFiles files(folder_.path(), plan_);
-    save_images(files);
+    std::optional<AttackFiles> files;
+    FirstError writing;  // the attack is done: that its files cannot be written must not keep its result from the user
+    writing.unless_failed([&] { save_images(files.emplace(folder_.path(), plan_)); });
     AttackExamples examples(request_.examples, loaded_.data.classes);
     Checksum data;
     const bool clipped = clips_all(plan_);
@@ -189,10 +216,10 @@ class AttackWork {
     for (const PieceRange& range : folder_.pieces()) {
       const AttackedBatch images = images_.read(range.first, range.last);
       AttackPiece piece = piece_of(range, images);
-      piece.pixels = files.saved_pixels(range.first, range.last);
+      if (!writing.failed()) piece.pixels = files->saved_pixels(range.first, range.last);
       const PieceCheck check = check_piece(model_, images, piece, plan_.threat, clipped, pass_images());
       summary.add(piece, check);
-      files.add(images, piece, check);
+      writing.unless_failed([&] { files->add(images, piece, check); });
       examples.add(images, piece, plan_);
       data.update(images.checksum.data(), images.checksum.size());
       progress.update(range.last);
@@ -217,9 +244,12 @@ class AttackWork {
           "random noise of this size fools as many images as the attack: it is too weak, or epsilon too large to tell");
     result["warnings"] = warnings_;
     result["notes"] = plan_.notes;
+    result = AttackFolder::with_format(result);
+    if (on_result) on_result(result);
+    writing.rethrow();
     Json settings = loaded_.config;
     settings["attack"] = identity_.at("attack");
-    files.commit({images_.info(), request_.split, loaded_.path, loaded_.step, loaded_.weights, settings}, result);
+    files->commit({images_.info(), request_.split, loaded_.path, loaded_.step, loaded_.weights, settings}, result);
     write_attack_examples(folder_.path(), examples.all());
     write_file_atomically(folder_.file("examples.html"), attack_page(result, examples.all()));
     folder_.finish(result);
@@ -250,6 +280,8 @@ std::string attack_folder(const AttackRequest& request) {
   return (fs::is_directory(path, ignored) ? run / "attacks" : run) / attack_name(request);
 }
 
-Json run_attack(const AttackRequest& request) { return AttackWork(request).run(); }
+Json run_attack(const AttackRequest& request, const OnAttackResult& on_result) {
+  return AttackWork(request).run(on_result);
+}
 
 }  // namespace sparsight
