@@ -212,9 +212,7 @@ void run_dg_export(const DgExportArguments& arguments) {
     md5.add(arguments_text.data(), arguments_text.size());
     const std::string folder = cat(sweep.aside(), "/", md5.hex());
     create_folder(folder);
-    std::string text;
-    for (const Json& line : lines) text += line.dump() + "\n";
-    write_file_atomically(folder + "/results.jsonl", text);
+    write_file_atomically(folder + "/results.jsonl", dg_log_text(lines));
     write_file_atomically(folder + "/done", "done");
     ++runs;
   });
@@ -229,7 +227,7 @@ void run_dg_collect(const DgCollectArguments& arguments) {
   int64_t runs = 0;
   for_each_run(arguments.folders, [&](const DgLog& log) {
     if (auto result = usable_dg_result(log, warnings)) results.push_back(std::move(*result));
-    for (const Json& line : log.lines) text += line.dump() + "\n";
+    text += dg_log_text(log.lines);
     ++runs;
   });
   check_collected(arguments.out);

@@ -10,11 +10,13 @@
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/dg/data_identity.h"
 #include "sparsight/dg/dg_run.h"
 #include "sparsight/dg/hyperparameters.h"
 #include "sparsight/dg/titles.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checked_json.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/safetensors.h"
 #include "sparsight/report/run_metrics.h"
@@ -122,7 +124,8 @@ std::string written_identity(const std::string& folder) {
   std::istringstream text(read_file(file, kMaxResultBytes));
   std::string line;
   std::getline(text, line);
-  return sparsight::text(member(try_parse_json_object(line).value_or(Json()), "args"), "data");
+  std::string ignored;
+  return sparsight::text(member(try_parse_checked_object(line, ignored).value_or(Json()), "args"), "data");
 }
 
 Json full_arguments(const DgRun& run, const Json& config, const std::string& folder,
@@ -153,6 +156,8 @@ Json dg_settings(const DgRun& run, const Json& config) {
 
 std::vector<Json> dg_results(const DgRun& run, const std::string& folder) {
   const RunMetrics log = read_run_metrics(folder + "/metrics.jsonl");
+  if (!log.damage.empty())  // the results would lack an evaluation
+    fail(printable(folder), ": ", log.damage, "; remove the folder and run the same command again to train anew");
   std::map<int64_t, StepEvaluations> evaluations;  // by step
   StepEvaluations result;                          // of the weights that the algorithm ended with
   Json result_weights;

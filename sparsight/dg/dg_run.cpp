@@ -15,6 +15,7 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/data/domainbed/seed_hash.h"
+#include "sparsight/dg/results.h"
 #include "sparsight/dg/titles.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/train/algorithm.h"
@@ -183,10 +184,8 @@ std::vector<Json> train_dg(const DgRun& run, const std::string& folder) {
   } else {
     start_training(dg_config(run), folder, /*overwrite=*/false, summary, GoOn::same_command);
   }
-  std::string text;
-  const std::vector<Json> lines = dg_results(run, folder);
-  for (const Json& line : lines) text += line.dump() + "\n";
-  write_file_atomically(folder + "/results.jsonl", text);
+  std::vector<Json> lines = dg_results(run, folder);
+  write_file_atomically(folder + "/results.jsonl", dg_log_text(lines));
   return lines;
 }
 

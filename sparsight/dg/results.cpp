@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/dg/titles.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checked_json.h"
 
 namespace sparsight {
 namespace {
@@ -144,10 +144,12 @@ DgSpeed speed_of_lines(const std::vector<const ordered_json*>& lines) {
 std::vector<ordered_json> lines_of(const std::string& file) {
   std::istringstream text(read_file(file, kMaxResultBytes));
   std::vector<ordered_json> lines;
-  for (std::string line; std::getline(text, line);) {
+  int64_t number = 0;
+  for (std::string line, problem; std::getline(text, line);) {
+    ++number;
     if (line.empty()) continue;
-    auto object = try_parse_json_object(line);
-    if (!object) fail("line ", lines.size() + 1, " is not a JSON object");
+    auto object = try_parse_checked_object(line, problem);
+    if (!object) fail("line ", number, " ", problem);
     lines.push_back(std::move(*object));
   }
   return lines;
@@ -273,7 +275,19 @@ DgResult dg_result(const std::vector<ordered_json>& lines) {
   return result;
 }
 
-DgResult read_dg_result(const std::string& file) { return dg_result(lines_of(file)); }
+DgResult read_dg_result(const std::string& file) {
+  try {
+    return dg_result(lines_of(file));
+  } catch (const Error& problem) {
+    fail(printable(file), ": ", problem.what());
+  }
+}
+
+std::string dg_log_text(const std::vector<ordered_json>& lines) {
+  std::string text;
+  for (const ordered_json& line : lines) text += checked_json_line(line);
+  return text;
+}
 
 void for_each_dg_log(const std::string& path, std::vector<std::string>& warnings,
                      const std::function<void(DgLog log)>& use) {

@@ -61,8 +61,8 @@ struct DgLog {
 };
 
 // Gives `use` every run of the results.jsonl in the folder `path` or below, or of the file `path`, one after another:
-// lines with equal "args" are of one run. Files with a line that is no JSON object are named in `warnings` and left
-// out. Raises Error if nothing is found.
+// lines with equal "args" are of one run. Files with a line that is no JSON object, or that its checksum is not of, are
+// named in `warnings` and left out. Raises Error if nothing is found.
 void for_each_dg_log(const std::string& path, std::vector<std::string>& warnings,
                      const std::function<void(DgLog log)>& use);
 
@@ -80,7 +80,10 @@ std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::
 // that.
 std::vector<nlohmann::ordered_json> domainbed_lines(const DgLog& log);
 
-// Of one results.jsonl. Raises Error as dg_result(), and for a line that is no JSON object.
+// The lines with their checksums (io/checked_json.h), which DomainBed's scripts pass over: the text of a results.jsonl.
+std::string dg_log_text(const std::vector<nlohmann::ordered_json>& lines);
+
+// Of one results.jsonl. Raises Error, which names the file, as dg_result() and for a damaged line.
 DgResult read_dg_result(const std::string& file);
 
 // One run from its lines. Raises Error for a missing key, a step, seed, environment or cost that is no whole number of

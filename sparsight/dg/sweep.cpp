@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <thread>
@@ -45,6 +46,20 @@ DgRun run_from(const Json& json, const std::string& root) {
 Json train_job(const DgRun& run, const std::string& folder) {
   const std::vector<Json> lines = train_dg(run, folder + "/run");
   return {{"evaluations", lines.size()}, {"last", lines.back()}};
+}
+
+constexpr const char* kJobResults = "/run/results.jsonl";  // in the folder of a job
+
+// What is wrong with the results of a finished job. A run whose folder somebody removed is not trained again for that.
+std::string damage_of(const std::string& folder) {
+  const std::string file = folder + kJobResults;
+  if (!std::filesystem::exists(file)) return "";
+  try {
+    read_dg_result(file);
+  } catch (const Error& error) {
+    return cat("the results of a job are damaged (", error.what(), ")");
+  }
+  return "";
 }
 
 // "erm (gmoe) on pacs, test environments 0 and 2, trial 1, hyper-parameter seed 0"
@@ -139,12 +154,13 @@ std::string common_text(const DgRun& run) {
 }
 
 std::string results_of_job(const DgRun& run, const JobStore& store) {
-  return store.job_folder(to_json(run)) + "/run/results.jsonl";
+  return store.job_folder(to_json(run)) + kJobResults;
 }
 
 DgResult train_in_store(const DgRun& run, const JobStore& store) {
   using Clock = std::chrono::steady_clock;
   const Json settings = to_json(run);
+  forget_if_damaged(store, settings, damage_of);
   while (!store.is_done(settings)) {
     if (interrupted()) fail("interrupted");
     if (const std::optional<FileLock> lock = store.claim(settings)) {
@@ -168,6 +184,7 @@ JobList jobs_of_runs(const std::string& name, const DgRunList& runs) {
   list.run = [root](const Json& settings, const std::string& folder) {
     return train_job(run_from(settings, root), folder);
   };
+  list.damage = damage_of;
   list.expected_seconds = [](const Json& settings) { return settings.at("steps").get<double>(); };
   list.expects_ratios = true;
   list.describe = job_text;

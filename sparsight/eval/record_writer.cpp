@@ -16,6 +16,7 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/eval/record_format.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checked_json.h"
 
 namespace sparsight {
 namespace {
@@ -192,7 +193,7 @@ void RecordWriter::commit(const RecordSource& source) {
   // Both files are complete on the disk before earlier records are removed.
   AtomicFile tensors(file_in(folder_, kRecordTensors)), index_file(file_in(folder_, kRecordIndex));
   columns_->write(tensors, {{"format", "sparsight-records"}, {"version", std::to_string(format)}});
-  index_file.write(index.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  index_file.write(checked_json_file(index));
   std::error_code error;
   fs::remove(file_in(folder_, kRecordIndex), error);
   tensors.commit();

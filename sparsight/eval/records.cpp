@@ -10,11 +10,11 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
-#include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/label_sets.h"
 #include "sparsight/eval/record_format.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checked_json.h"
 #include "sparsight/io/safetensors.h"
 
 namespace sparsight {
@@ -35,8 +35,9 @@ struct LayerEntry {
 };
 
 Json parse_index(const std::string& path) {
-  auto index = try_parse_json_object(read_file(path, kMaxJsonBytes));
-  if (!index) fail(printable(path), " is no index of records: it is not a JSON object");
+  std::string problem;
+  auto index = try_parse_checked_object(read_file(path, kMaxJsonBytes), problem);
+  if (!index) fail(printable(path), " is no index of records: it ", problem, "; write the records again");
   return std::move(*index);
 }
 

@@ -13,6 +13,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/io/checked_json.h"
 
 namespace sparsight {
 namespace {
@@ -70,21 +71,28 @@ class LineReader {
   size_t at_ = 0, size_ = 0;
 };
 
-// Calls on_object(line, object) or on_bad_line(line) for every line that is not blank.
+// Calls on_object(line, object) or on_bad_line(line, problem) for every line that is not blank.
 template <class OnObject, class OnBadLine>
 void for_each_line(const std::string& path, const OnObject& on_object, const OnBadLine& on_bad_line) {
   LineReader reader(path);
   for (Line line; reader.next(line);) {
     if (line.text.find_first_not_of(" \t\r\n") == std::string::npos && !line.too_long) continue;
-    std::optional<Json> object = line.too_long ? std::nullopt : try_parse_json_object(line.text);
+    std::string problem = cat("is longer than the ", kMaxMetricsLineBytes, " bytes allowed");
+    std::optional<Json> object = line.too_long ? std::nullopt : try_parse_checked_object(line.text, problem);
     if (object)
       on_object(line, std::move(*object));
     else
-      on_bad_line(line);
+      on_bad_line(line, problem);
   }
 }
 
-// Every line must be an object, except a last line without newline, which is skipped.
+// Whether an object ends before the last byte, which once was a newline.
+bool lost_its_newline(std::string_view text) {
+  std::string ignored;
+  return !text.empty() && try_parse_checked_object(text.substr(0, text.size() - 1), ignored).has_value();
+}
+
+// Every line must be an object, except a last line that was not written to its end: it is skipped.
 template <class OnObject>
 void for_each_whole_line(const std::string& path, const OnObject& on_object) {
   for_each_line(
@@ -92,12 +100,9 @@ void for_each_whole_line(const std::string& path, const OnObject& on_object) {
       [&](const Line& line, Json object) {
         if (line.text.ends_with('\n')) on_object(line, std::move(object));
       },
-      [&](const Line& line) {
-        if (line.too_long)
-          fail(path, ":", line.number, " is longer than the ", kMaxMetricsLineBytes,
-               " bytes allowed; remove the line or restore the file");
-        if (line.text.ends_with('\n'))
-          fail(path, ":", line.number, " is not a JSON object; remove the line or restore the file");
+      [&](const Line& line, const std::string& problem) {
+        if (line.too_long || line.text.ends_with('\n') || lost_its_newline(line.text))
+          fail(path, ":", line.number, " ", problem, "; remove the line or restore the file");
       });
 }
 
@@ -137,7 +142,7 @@ MetricsLog::MetricsLog(const std::string& path, int64_t last_step)
 }
 
 void MetricsLog::write(const Json& line) {
-  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = checked_json_line(line);
   write_all(file_.get(), text.data(), text.size(), path_);
 }
 
@@ -159,7 +164,7 @@ std::string for_each_readable_line(const std::string& path, const std::function<
   int64_t bad_lines = 0, first = 0;
   for_each_line(
       path, [&](const Line&, Json object) { take(std::move(object)); },
-      [&](const Line& line) {
+      [&](const Line& line, const std::string&) {
         if (bad_lines++ == 0) first = line.number;
       });
   if (bad_lines == 0) return "";

@@ -1,4 +1,5 @@
-// metrics.jsonl: one JSON object per line, appended during a run. The schema: docs/file_formats.md.
+// metrics.jsonl: one JSON object per line, with its checksum (checked_json.h), appended during a run. The schema:
+// docs/file_formats.md.
 //
 // Training reads it strictly, because it continues the file; tables and reports use the lines that can be read.
 #pragma once
@@ -31,11 +32,12 @@ class MetricsLog {
   Descriptor file_;
 };
 
-// All complete lines. A line that is not an object raises Error with its number; an unfinished last one is skipped. A
-// missing file is an empty log. One that takes more than kMaxMetricsMemory raises Error.
+// All complete lines. A line that is not an object or not what its checksum is of raises Error with its number; an
+// unfinished last one is skipped. A missing file is an empty log. One that takes more than kMaxMetricsMemory raises
+// Error.
 std::vector<Json> read_metrics(const std::string& path);
 
-// Calls `take` for each line that is an object, with one line in memory at a time. Returns how many lines could not be
+// Calls `take` for each undamaged line, with one line in memory at a time. Returns how many lines could not be
 // read and where the first is; "" for an intact log.
 std::string for_each_readable_line(const std::string& path, const std::function<void(Json object)>& take);
 

@@ -2,6 +2,7 @@ light_sources(
   io/atomic_file.cpp
   io/atomic_folder.cpp
   io/checksum.cpp
+  io/checked_json.cpp
   io/checkpoint.cpp
   io/environment.cpp
   io/file_lock.cpp

@@ -12,6 +12,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/random.h"
+#include "sparsight/io/checked_json.h"
 #include "sparsight/io/run_folder.h"
 
 namespace sparsight {
@@ -120,19 +121,24 @@ std::optional<DoneJob> JobStore::read(const Json& settings) const {
   const std::string file = path(settings, "result.json");
   std::string damage;
   try {
-    const Json json = read_object(file);
+    const Json json = parse_checked_object(read_file(file, kMaxJsonBytes), "the file");
     const auto seconds = number(json, "seconds");
     if (member(json, "settings") == settings && json.contains("result") && seconds)
       return DoneJob{json["result"], *seconds};
-    damage = json.is_object() ? "its settings differ or it has no result" : "it is not a JSON object";
+    damage = "its settings differ or it has no result";
   } catch (const Error& error) {
     damage = error.what();
   }
   log_warning("the job file ", file, " is damaged (", damage, "): the job will run again");
+  forget_result(settings);
+  return std::nullopt;
+}
+
+void JobStore::forget_result(const Json& settings) const {
+  const std::string file = path(settings, "result.json");
   std::error_code error;
   fs::remove_all(file, error);  // even a folder of this name
   if (error) fail_system("remove", file, error.value());
-  return std::nullopt;
 }
 
 std::optional<FileLock> JobStore::claim(const Json& settings) const {
@@ -164,7 +170,7 @@ bool JobStore::was_claimed_by(const Json& settings, int pid) const {
 void JobStore::finish(const Json& settings, const DoneJob& job) const {
   create_folder(job_folder(settings));
   write_file_atomically(path(settings, "result.json"),
-                        file_text({{"settings", settings}, {"result", job.result}, {"seconds", job.seconds}}));
+                        checked_json_file({{"settings", settings}, {"result", job.result}, {"seconds", job.seconds}}));
 }
 
 void JobStore::record_failure(const Json& settings, const std::string& error) const {

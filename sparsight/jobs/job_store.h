@@ -4,7 +4,7 @@
 //   jobs.json               what the jobs are: {"format", "of"}
 //   env.json                the environment in which the first one started
 //   jobs/ID/settings.json   settings of the job; ID is their hash
-//   jobs/ID/result.json     of a finished job: {"settings", "result", "seconds"}
+//   jobs/ID/result.json     of a finished job: {"settings", "result", "seconds"} and their checksum (checked_json.h)
 //   jobs/ID/failed.json     {"settings", "error"}: not retried by this run, but by the next one
 //   jobs/ID/lock            held by the process that runs the job; contains its process ID
 //   jobs/ID/...             the job's own files, such as checkpoints to resume from
@@ -47,6 +47,8 @@ class JobStore {
   bool is_done(const Json& settings) const;
   // Nothing if the job is not done. A damaged file is removed with a warning.
   std::optional<DoneJob> read(const Json& settings) const;
+  // Makes a finished job one that is to run again.
+  void forget_result(const Json& settings) const;
   // The lock of the job, with its folder created; nothing if it is done or another process is running it.
   std::optional<FileLock> claim(const Json& settings) const;
   bool is_claimed(const Json& settings) const;

@@ -149,7 +149,18 @@ class Workers {
   int idle_ = 0;  // workers in succession during which no job was finished
 };
 
+void forget_damaged(const JobList& list, const JobStore& store) {
+  for (const Json& job : list.settings) forget_if_damaged(store, job, list.damage);
+}
+
 }  // namespace
+
+void forget_if_damaged(const JobStore& store, const Json& settings, const JobDamage& damage) {
+  const std::string found = store.read(settings) && damage ? damage(store.job_folder(settings)) : "";
+  if (found.empty()) return;
+  log_warning(found, ": the job will run again");
+  store.forget_result(settings);
+}
 
 void check_can_run(const JobList& list) {
   if (list.settings.size() > kMaxJobs)
@@ -167,6 +178,7 @@ void work_once(const JobList& list, const JobStore& store, const std::function<v
 }
 
 void work_here(const JobList& list, const JobStore& store) {
+  forget_damaged(list, store);
   const OnceEachWarning once;  // the jobs of a list read the same data
   JobsLeft left(list, store);
   Progress progress(list.name, std::ssize(list.settings), "jobs", left.over());
@@ -186,6 +198,7 @@ void work_here(const JobList& list, const JobStore& store) {
 
 void work_in_processes(const JobList& list, const JobStore& store, const std::vector<std::string>& command,
                        int64_t processes) {
+  forget_damaged(list, store);
   JobsLeft left(list, store);
   Progress progress(list.name, std::ssize(list.settings), "jobs", left.over());
   Workers workers(store, command, left);
@@ -223,7 +236,7 @@ TaskResult work_on_task(const JobList& list, const JobStore& store, const ArrayT
   TaskResult result;
   for (int64_t i = task.index; i < std::ssize(list.settings); i += task.count) {
     const Json job = list.settings[static_cast<size_t>(i)];
-    store.read(job);  // a damaged file is removed, so that its job runs again
+    forget_if_damaged(store, job, list.damage);
     if (const auto lock = interrupted() ? std::nullopt : store.claim(job)) {
       store.forget_failure(job);
       do_job(list, store, job);

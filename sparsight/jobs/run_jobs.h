@@ -16,6 +16,8 @@ namespace sparsight {
 // The settings of jobs. The jobs of one block are expected to take equally long.
 using JobSettings = LazyList<Json>;
 
+using JobDamage = std::function<std::string(const std::string& folder)>;
+
 struct JobList {
   std::string name;      // "pmoe/fig4", for progress and plans
   JobSettings settings;  // one per job, all different: everything that determines the result
@@ -27,6 +29,9 @@ struct JobList {
   std::function<double(const Json& settings)> expected_seconds = {};
   // Only the ratios of these numbers are known, so that no time is until the first job is done.
   bool expects_ratios = false;
+  // What is wrong with the files that a finished job left in its folder, besides its result; "" if nothing is. The job
+  // then runs again. {}: there are no such files.
+  JobDamage damage = {};
   // What a job is, "erm, test environment 2": said where it begins. {}: nothing is said.
   std::function<std::string(const Json& settings)> describe = {};
 };
@@ -36,12 +41,15 @@ inline constexpr size_t kMaxJobs = 1'000'000;
 // Raises UsageError where there are more jobs than can be run.
 void check_can_run(const JobList& list);
 
+// Forgets a finished job whose result or other files are damaged, with a warning: it runs again.
+void forget_if_damaged(const JobStore& store, const Json& settings, const JobDamage& damage);
+
 // One pass over the jobs in order: runs those that no other process is running, and stops if interrupted(). A job that
 // raises an error is recorded as failed. Raises Error if the folder cannot be written.
 void work_once(const JobList& list, const JobStore& store, const std::function<void()>& after_each = {});
 
-// Runs until every job is done or failed, by this process or another; with a progress line. Raises Error if
-// interrupted.
+// Runs until every job is done or failed, by this process or another; with a progress line. Finished jobs that are
+// damaged run again. Raises Error if interrupted.
 void work_here(const JobList& list, const JobStore& store);
 // The same in `processes` processes, each started with `command`, which must call work_once() on the same jobs.
 void work_in_processes(const JobList& list, const JobStore& store, const std::vector<std::string>& command,

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "sparsight/core/json_text.h"
 #include "sparsight/core/limits.h"
+#include "sparsight/io/checked_json.h"
 #include "sparsight/report/run_file.h"
 
 namespace sparsight {
@@ -39,7 +39,7 @@ ExplainedImage read_example(const std::string& path, const std::string& folder, 
 }  // namespace
 
 Json read_object(const std::string& path, const std::string& name) {
-  return parse_json_object(read_run_file(path, name, kMaxJsonBytes), path + "/" + name);
+  return parse_checked_object(read_run_file(path, name, kMaxJsonBytes), path + "/" + name);
 }
 
 std::vector<std::string> strings_of(const Json& list) {

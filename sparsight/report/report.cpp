@@ -1,5 +1,6 @@
 #include "sparsight/report/report.h"
 
+#include "sparsight/core/log.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/report/report_page.h"
@@ -9,6 +10,7 @@ namespace sparsight {
 
 std::string write_report(const std::string& run, const std::string& out, const std::vector<std::string>& baselines) {
   const RunSummary summary = read_run_summary(run);
+  for (const std::string& warning : summary.warnings) log_warning(warning);  // the page has them too
   std::string path = out.empty() ? RunFolder::open(run).report() : out;
   write_file_atomically(path, report_page(summary, compared_with(run, baselines)));
   return path;

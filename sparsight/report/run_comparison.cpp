@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/eval/statistics.h"
 #include "sparsight/io/run_folder.h"
@@ -58,7 +59,10 @@ Rows comparison_rows(const std::vector<ComparedRun>& runs) {
 Rows compared_with(const std::string& path, const std::vector<std::string>& baselines) {
   if (baselines.empty()) return {};
   std::vector<ComparedRun> runs{read_compared_run(path)};
-  for (const std::string& baseline : baselines) runs.push_back(read_compared_run(baseline));
+  for (const std::string& baseline : baselines) {
+    runs.push_back(read_compared_run(baseline));
+    if (const std::string& damage = runs.back().log.damage; !damage.empty()) log_warning(baseline, ": ", damage);
+  }
   return comparison_rows(runs);
 }
 

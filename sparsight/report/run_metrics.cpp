@@ -160,9 +160,10 @@ std::string series_of(const Json& eval) { return text(eval, "split") + "/" + tex
 
 RunMetrics read_run_metrics(const std::string& path) {
   MetricsSorter sorter;
-  const std::string warning = for_each_readable_line(path, [&](Json object) { sorter.add(std::move(object)); });
+  std::string damage = for_each_readable_line(path, [&](Json object) { sorter.add(std::move(object)); });
   RunMetrics log = sorter.finish();
-  if (!warning.empty()) log.warnings.push_back(warning);
+  if (!damage.empty()) log.warnings.push_back(damage);
+  log.damage = std::move(damage);
   return log;
 }
 

@@ -22,6 +22,7 @@ struct RunMetrics {
   std::vector<Json> notes;
   Json done;                          // the record that a finished run ends with, or null
   std::vector<std::string> warnings;  // what could not be used, one line each
+  std::string damage;                 // the one among them about lines that are damaged; "" of an intact log
 
   bool empty() const { return train.empty() && evals.empty(); }
 };

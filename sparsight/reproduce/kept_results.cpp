@@ -9,10 +9,25 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
+#include "sparsight/core/log.h"
 #include "sparsight/data/fingerprint.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checked_json.h"
 
 namespace sparsight {
+namespace {
+
+// Nothing where there is none, or a damaged one: it is computed again.
+std::optional<Json> known_result(const std::string& file) {
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  std::string problem = "has no result";
+  const auto json = try_parse_checked_object(read_file(file, kMaxJsonBytes), problem);
+  if (json && json->contains("result")) return json->at("result");
+  log_warning("the kept result ", file, " is damaged (", problem, "): it is computed again");
+  return std::nullopt;
+}
+
+}  // namespace
 
 KeptResults::KeptResults(const FigureRun& run, const std::string& paper, std::string version)
     : version_(std::move(version)) {
@@ -34,12 +49,11 @@ std::string KeptResults::folder_for(const Json& identity) const {
 
 Json KeptResults::result(const Json& identity, const std::function<Json()>& compute) const {
   const std::string file = this->file(identity, ".json");
-  const auto known = [&] { return Json::parse(read_file(file, size_t{1} << 24)).at("result"); };
-  if (std::filesystem::exists(file)) return known();
+  if (auto known = known_result(file)) return std::move(*known);
   const FileLock lock = kept_lock(file);
-  if (std::filesystem::exists(file)) return known();
+  if (auto known = known_result(file)) return std::move(*known);
   const Json result = compute();
-  write_file_atomically(file, Json{{"of", identity}, {"result", result}}.dump());
+  write_file_atomically(file, checked_json_line({{"of", identity}, {"result", result}}));
   std::error_code ignored;
   std::filesystem::remove_all(this->file(identity, ".work"), ignored);
   return result;

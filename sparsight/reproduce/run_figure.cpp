@@ -125,6 +125,8 @@ FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
       outcome.finished.push_back({jobs.own[i], done->result});
     } else if (const auto error = store.failure(job)) {
       outcome.failed.push_back({jobs.own[i], *error});
+    } else {  // read() has said so
+      outcome.failed.push_back({jobs.own[i], "its result was damaged after it was done"});
     }
   }
   outcome.table = make_table(figure, jobs.own, results, outcome.data.is_compared());

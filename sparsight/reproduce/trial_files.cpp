@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sparsight/core/json_fields.h"
+#include "sparsight/io/checked_json.h"
 #include "sparsight/reproduce/result_text.h"
 
 namespace sparsight {
@@ -27,7 +27,7 @@ std::string trials_csv(const FigureOutcome& outcome) {
 std::string trials_jsonl(const FigureOutcome& outcome) {
   std::string text;
   for (const FinishedJob& job : outcome.finished)
-    text += json_text({{"settings", job.settings}, {"result", job.result}}) + "\n";
+    text += checked_json_line({{"settings", job.settings}, {"result", job.result}});
   return text;
 }
 

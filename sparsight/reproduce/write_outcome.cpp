@@ -8,6 +8,7 @@
 #include "sparsight/core/limits.h"
 #include "sparsight/core/log.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checked_json.h"
 #include "sparsight/io/file_lock.h"
 #include "sparsight/reproduce/chart_images.h"
 #include "sparsight/reproduce/result_charts.h"
@@ -53,7 +54,7 @@ void write_outcome(const FigureOutcome& outcome, const std::string& python) {
   const Descriptor alone = wait_for_folder(folder);  // processes that share a sweep may finish at the same time
   remove_half_written(folder);
   write_file_atomically(folder + "/result.csv", result_csv(outcome));
-  write_file_atomically(folder + "/result.json", pretty(result_json(outcome)));
+  write_file_atomically(folder + "/result.json", checked_json_file(result_json(outcome)));
   write_file_atomically(folder + "/trials.csv", trials_csv(outcome));
   write_file_atomically(folder + "/trials.jsonl", trials_jsonl(outcome));
   write_file_atomically(folder + "/result.md", result_markdown(outcome));

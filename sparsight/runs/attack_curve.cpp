@@ -10,6 +10,7 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/eval/records.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checked_json.h"
 #include "sparsight/report/attack_curve_page.h"
 #include "sparsight/report/attack_curve_text.h"
 #include "sparsight/runs/attack_plan.h"
@@ -152,7 +153,7 @@ Json run_attack_curve(const AttackRequest& request, const OnAttackResult& on_res
   if (on_result) on_result(curve);
   write_file_atomically(folder + "/curve.csv", attack_curve_csv(curve));
   write_file_atomically(folder + "/curve.html", attack_curve_page(curve));
-  write_file_atomically(folder + "/curve.json", json_text(curve, 2) + "\n");
+  write_file_atomically(folder + "/curve.json", checked_json_file(curve));
   return curve;
 }
 

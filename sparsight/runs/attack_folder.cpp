@@ -8,9 +8,9 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/json_fields.h"
-#include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checked_json.h"
 
 namespace sparsight {
 namespace {
@@ -22,9 +22,10 @@ constexpr int64_t kAttackVersion = 1;
 constexpr double kMostCounted = 1e15;
 
 Json read_attack_json(const std::string& path) {
-  auto json = try_parse_json_object(read_file(path, kMaxJsonBytes));
+  std::string problem = "it is of another format";
+  auto json = try_parse_checked_object(read_file(path, kMaxJsonBytes), problem);
   if (!json || text(*json, "format") != kAttackFormat)
-    fail(printable(path), " is damaged; remove its folder and attack again");
+    fail(printable(path), " is damaged (", problem, "); remove its folder and attack again");
   if (const auto version = number(*json, "version"); !version || *version < 1 || *version > kAttackVersion)
     fail(printable(path), " is of another version than the ", kAttackVersion, " that this program reads");
   return std::move(*json);
@@ -130,7 +131,7 @@ void AttackFolder::begin(int64_t batch, int64_t bytes_per_image) {
                    {"identity", identity_},
                    {"batch", batch},
                    {"bytes_per_image", bytes_per_image}};
-  write_file_atomically(file(kAttackIndex), json_text(index, 2) + "\n");
+  write_file_atomically(file(kAttackIndex), checked_json_file(index));
   batch_ = batch;
   begun_here_ = true;
 }
@@ -166,7 +167,7 @@ Json AttackFolder::with_format(const Json& result) {
 }
 
 void AttackFolder::finish(const Json& result) const {
-  write_file_atomically(file(kAttackResult), json_text(with_format(result), 2) + "\n");
+  write_file_atomically(file(kAttackResult), checked_json_file(with_format(result)));
   std::error_code ignored;
   fs::remove_all(file(kPieces), ignored);
 }

@@ -87,6 +87,34 @@ TEST(MetricsLog, ADamagedLogIsReadAsFarAsItGoes) {
   EXPECT_EQ(read("x").substr(0, 7), "1 line ");
 }
 
+// A digit that changed is another result: training does not go on from it, and tables name the line.
+TEST(MetricsLog, AChangedDigitIsDamage) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("log");
+  {
+    MetricsLog log(path, 0);
+    for (int64_t step = 0; step < 3; ++step) log.write(line(step));
+  }
+  const std::string whole = read_file(path, 10000);
+  std::string damaged = whole;
+  damaged[whole.find("0.5")] = '1';
+  folder.write("log", damaged);
+  const std::string said = "log:2 does not match its checksum; remove the line or restore the file";
+  EXPECT_NE(testing::message_of([&] { read_metrics(path); }).find(said), std::string::npos);
+  EXPECT_NE(testing::message_of([&] { MetricsLog(path, 2); }).find(said), std::string::npos);
+  std::vector<Json> lines;
+  EXPECT_EQ(for_each_readable_line(path, [&](Json object) { lines.push_back(std::move(object)); }),
+            "1 line of metrics.jsonl could not be read and were left out; the first is line 2");
+  EXPECT_EQ(lines, (std::vector<Json>{line(0), line(2)}));
+  // The newline at the very end: the last line is whole, so it is not one that a kill cut off.
+  damaged = whole;
+  damaged.back() = '*';
+  folder.write("log", damaged);
+  EXPECT_NE(testing::message_of([&] { read_metrics(path); }).find("log:3 is not a JSON object"), std::string::npos);
+  folder.write("log", whole.substr(0, whole.size() - 1));
+  EXPECT_EQ(read_metrics(path).size(), 2u);
+}
+
 // Lines of any length around the pieces that the file is read in.
 TEST(MetricsLog, LinesMayCrossTheBufferAnywhere) {
   const testing::TemporaryFolder folder;

@@ -1,6 +1,7 @@
 light_tests(
   io/atomic_file_test.cpp
   io/atomic_folder_test.cpp
+  io/checked_json_test.cpp
   io/checkpoint_test.cpp
   io/checksum_test.cpp
   io/file_lock_test.cpp

@@ -85,11 +85,15 @@ TEST(JobStore, DamagedFilesAreDoneAgain) {
        {std::string(), whole.substr(0, whole.size() / 2), std::string("[]"), std::string(1000, '['),
         std::string("{\"settings\": {\"x\": 2}, \"result\": {}, \"seconds\": 1}"),
         std::string("{\"settings\": {\"x\": 1, \"seed\": 0}, \"seconds\": 1}"),
-        std::string("{\"settings\": {\"x\": 1, \"seed\": 0}, \"result\": 3, \"seconds\": \"1\"}")}) {
+        std::string("{\"settings\": {\"x\": 1, \"seed\": 0}, \"result\": 3, \"seconds\": \"1\"}"),
+        std::string(whole).replace(whole.find("\"y\": 1"), 6, "\"y\": 3")}) {
     write_file_atomically(file, damaged);
     EXPECT_FALSE(store.read(kJob)) << damaged;
     EXPECT_FALSE(store.is_done(kJob)) << damaged;
   }
+  write_file_atomically(file, "{\"settings\": {\"x\": 1, \"seed\": 0}, \"result\": 3, \"seconds\": 1}");
+  EXPECT_EQ(store.read(kJob)->result, 3) << "of a version without checksums";
+  fs::remove(file);
   fs::create_directory(file);
   EXPECT_FALSE(store.read(kJob));
   EXPECT_TRUE(store.claim(kJob));

@@ -30,6 +30,40 @@ TEST(RunJobs, ResultsAreKept) {
   EXPECT_EQ(done_of(list, store), 3);
 }
 
+// Each of three jobs leaves a file "own". That of the second is damaged, and the result of the third has another digit:
+// both run again, by all that work on jobs, and the first one does not.
+TEST(RunJobs, DamagedJobsRunAgain) {
+  const TemporaryFolder folder;
+  JobList list = toy_jobs(3);
+  const auto good = list.run;
+  std::vector<int64_t> run;
+  list.run = [&](const Json& settings, const std::string& own) {
+    run.push_back(settings.at("x").get<int64_t>());
+    std::ofstream(own + "/own") << "whole";
+    return good(settings, own);
+  };
+  list.damage = [](const std::string& own) {
+    return read_file(own + "/own", 10) == "whole" ? "" : own + "/own is damaged";
+  };
+  const JobStore store(folder.path("run"), testing::kToyJobs);
+  work_here(list, store);
+  const auto damage = [&] {
+    run.clear();
+    std::ofstream(store.job_folder(list.settings[1]) + "/own") << "hole";
+    const std::string file = store.job_folder(list.settings[2]) + "/result.json";
+    std::string text = read_file(file, 10000);
+    text[text.find("20")] = '3';
+    write_file_atomically(file, text);
+  };
+  damage();
+  work_here(list, store);
+  EXPECT_EQ(run, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(store.read(list.settings[2])->result, 20);
+  damage();
+  EXPECT_EQ(work_on_task(list, store, {0, 1}).done, 3);
+  EXPECT_EQ(run, (std::vector<int64_t>{1, 2}));
+}
+
 // A job of ten steps that writes down each step in its folder: killed after the fourth, it does six more, not ten.
 TEST(RunJobs, AKilledJobGoesOnInItsFolder) {
   const TemporaryFolder folder;

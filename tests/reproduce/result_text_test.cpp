@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sparsight/io/checked_json.h"
 #include "sparsight/reproduce/results.h"
 #include "sparsight/reproduce/trial_files.h"
 #include "tests/reproduce/toy_figure.h"
@@ -112,8 +113,8 @@ TEST(ResultText, JsonSaysWhatHolds) {
 TEST(TrialFiles, HaveEveryTrial) {
   const Fixture fixture(false);
   EXPECT_EQ(trials_csv(fixture.outcome), "model,x,seed,y\nours,1,0,9\nours,1,1,11\nours,2,0,20\n");
-  EXPECT_EQ(trials_jsonl(fixture.outcome),
-            "{\"settings\":{\"model\":\"ours\",\"x\":1,\"seed\":0},\"result\":{\"y\":9,\"log\":[1,2]}}\n");
+  EXPECT_EQ(trials_jsonl(fixture.outcome), checked_json_line({{"settings", {{"model", "ours"}, {"x", 1}, {"seed", 0}}},
+                                                              {"result", {{"y", 9}, {"log", {1, 2}}}}}));
 }
 
 }  // namespace
