@@ -1,7 +1,7 @@
 """The dense layers of a transformer block on Sparsight's kernels: its MLP and its self-attention."""
 from torch import nn
 
-from . import _checks, _mlp_parts
+from . import _checks, _mlp_parts, _onnx
 from ._library import ops
 
 
@@ -24,6 +24,8 @@ def mlp(x, w1, b1, w2, b2, activation="gelu"):
         dtypes or devices.
     """
     _checks.text("activation", activation, '"gelu", "relu", "silu" or "gelu_tanh"')
+    if _onnx.exporting():
+        return _onnx.mlp(x, w1, b1, w2, b2, activation)
     return ops.mlp(x, w1, b1, w2, b2, activation)
 
 
@@ -45,7 +47,8 @@ def self_attention(qkv, heads):
     Raises:
         RuntimeError: other shapes or dtypes.
     """
-    return ops.self_attention(qkv, _checks.integer("heads", heads, 1))
+    heads = _checks.integer("heads", heads, 1)
+    return _onnx.self_attention(qkv, heads) if _onnx.exporting() else ops.self_attention(qkv, heads)
 
 
 class MLP(nn.Module):

@@ -5,7 +5,7 @@ import warnings
 import torch
 from torch import nn
 
-from . import _checks, _mlp_parts
+from . import _checks, _mlp_parts, _onnx
 from ._library import ops
 from .router import Router, routers
 
@@ -35,6 +35,8 @@ def moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation="gelu", *, token=No
         dtypes, devices or indices.
     """
     _checks.text("activation", activation, '"gelu", "relu", "silu" or "gelu_tanh"')
+    if _onnx.exporting():
+        return _onnx.moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept)
     return ops.moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept)
 
 
@@ -139,7 +141,7 @@ class MoEMLP(nn.Module):
     def extra_repr(self):
         return f"activation={self.activation!r}"
 
-    def forward(self, x, *, return_routing=False, valid=None, token_id=None, target=None, priority=None, seed=None, samples=None):
+    def forward(self, x, return_routing=False, valid=None, token_id=None, target=None, priority=None, seed=None, samples=None):
         """Sends each token to its experts.
 
         Args:
@@ -220,7 +222,7 @@ def _router_settings(name):
 
 
 def _without_autocast(device_type):
-    return contextlib.nullcontext() if device_type == "meta" else torch.autocast(device_type, enabled=False)
+    return contextlib.nullcontext() if device_type == "meta" or _onnx.exporting() else torch.autocast(device_type, enabled=False)
 
 
 # In place, of a stack of weights [E,fan_in,fan_out].
@@ -268,7 +270,7 @@ class _Experts(nn.Module):
                 nn.init.zeros_(bias)
 
     def forward(self, tokens, expert, gate, activation, token=None, kept=None):
-        if self._packed is None:
+        if self._packed is None or _onnx.exporting():
             return moe_mlp(tokens, expert, gate, self.w1, self.b1, self.w2, self.b2, activation, token=token, kept=kept)
         if torch.is_grad_enabled() and any(x.requires_grad for x in (tokens, gate, *self.parameters())):
             raise RuntimeError("the experts are packed for inference and have no gradients: call the layer under "

@@ -6,7 +6,7 @@ import numbers
 import torch
 from torch import nn
 
-from . import _checks
+from . import _checks, _onnx, _onnx_routers
 from ._library import describe, ops
 from .routing import Routing, SoftRouting
 
@@ -81,6 +81,8 @@ class Router(nn.Module):
             {**settings, "training": training, **({"losses": losses} if with_losses else {})})
             for training in (False, True) for with_losses in (False, True)}
         info = describe(self._configs[True, True], dim)
+        # For exports to ONNX, which cannot ask an operator while they trace.
+        self._defaults = {option["name"]: option["default"] for option in routers()[name]["options"]}
         #: True if the router mixes tokens (Soft MoE) instead of choosing experts
         self.soft = info["soft"]
         #: True if it needs `post_step_update` (sigmoid_bias, balanced_batchwise, balanced_hierarchical)
@@ -129,12 +131,12 @@ class Router(nn.Module):
         return ", ".join([repr(self.name), f"dim={self.dim}", f"experts={self.experts}"] +
                          [f"{k}={v!r}" for k, v in options.items()])
 
-    def forward(self, x, *, with_losses=True, valid=None, token_id=None, target=None, priority=None, seed=None, samples=None):
+    def forward(self, x, with_losses=True, valid=None, token_id=None, target=None, priority=None, seed=None, samples=None):
         """Routes tokens.
 
         Args:
             x: [...,S,D] (every leading index is an image) or [N,D] (one image), floating point.
-            with_losses: compute the load balancing losses; otherwise `losses` is empty.
+            with_losses: compute the load balancing losses; otherwise, and in `torch.onnx.export`, `losses` is empty.
             valid: bool, x's shape without D: False for padding, which gets no expert and is ignored by losses and
                 statistics.
             token_id: integers, x's shape without D: the input of hash routing; None: the position of each token in its
@@ -169,6 +171,8 @@ class Router(nn.Module):
             if self.soft or not isinstance(name, str) or not name or "," in name:
                 takes = ", ".join(self.sample_names) or "no samples"
                 raise ValueError(f'unknown samples "{name}": the router {self.name} takes {takes}')
+        if _onnx.exporting():
+            return _onnx_routers.route(self, x, valid)
         if self.soft:
             dispatch, combine, logits = ops.mix(config, tokens, images, self._weights(), valid)
             return SoftRouting(dispatch, combine, logits, {}, logits.new_zeros(()))
@@ -180,9 +184,10 @@ class Router(nn.Module):
         gate, values, logits, scores, token, expert, rank, kept, count, *of_groups, metrics = ops.route(
             config, tokens, images, self._weights(), seed, valid, token_id, target, ",".join(samples), list(samples.values()),
             priority)
-        losses = dict(zip(self.loss_weights, values.unbind())) if with_losses else {}
+        # A program of torch.export cannot be loaded again if it unbinds an empty tensor.
+        losses = dict(zip(self.loss_weights, values.unbind())) if with_losses and self.loss_weights else {}
         loss = sum((losses[name] * weight for name, weight in self.loss_weights.items() if with_losses), gate.new_zeros(()))
-        metrics = dict(zip(self.metric_names, metrics.detach().unbind()))
+        metrics = dict(zip(self.metric_names, metrics.detach().unbind())) if self.metric_names else {}
         return Routing(token, expert, rank, gate, kept, logits, scores, count, valid, losses, loss,
                        *(of_groups if self.groups else (None, None)), metrics)
 
