@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sparsight/io/atomic_file.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/torch_pickle.h"
 
@@ -42,6 +41,35 @@ std::string renamed(const std::string& name, const Renaming (&table)[N]) {
   return name;
 }
 
+at::Tensor tensor_named(const NamedTensors& tensors, const std::string& name) {
+  for (const auto& [key, tensor] : tensors)
+    if (key == name) return tensor;
+  return {};
+}
+
+// The authors' weights of DINOv2 have a token for masked patches, which only training reads, and with registers a
+// position of the class token, which timm adds to that token.
+NamedTensors with_timm_names_of_dinov2(NamedTensors tensors) {
+  std::erase_if(tensors, [](const auto& entry) { return entry.first == "mask_token"; });
+  const at::Tensor positions = tensor_named(tensors, "pos_embed");
+  const bool registers = tensor_named(tensors, "register_tokens").defined();
+  if (!registers || !positions.defined() || positions.dim() != 3 || positions.size(1) < 2) return tensors;
+  for (auto& [name, tensor] : tensors) {
+    if (name == "register_tokens") name = "reg_token";
+    if (name == "cls_token" && tensor.dim() == 3 && tensor.size(2) == positions.size(2))
+      tensor = tensor.add(positions.slice(1, 0, 1));
+    if (name == "pos_embed") tensor = positions.slice(1, 1).contiguous();
+  }
+  return tensors;
+}
+
+// "blocks.0.gamma_1" of DeiT-III's authors is "blocks.0.ls1.gamma".
+std::string with_layer_scale_name(const std::string& name) {
+  const size_t at = name.rfind(".gamma_");
+  if (at == std::string::npos || at + 8 != name.size()) return name;
+  return name.substr(0, at) + ".ls" + name.back() + ".gamma";
+}
+
 }  // namespace
 
 std::string timm_name_of_torchvision(const std::string& name) {
@@ -52,19 +80,14 @@ std::string timm_name_of_torchvision(const std::string& name) {
 }
 
 NamedTensors with_timm_names(NamedTensors tensors) {
-  const bool torchvision = std::any_of(tensors.begin(), tensors.end(),
-                                       [](const auto& entry) { return entry.first == "encoder.pos_embedding"; });
-  if (torchvision)
-    for (auto& entry : tensors) entry.first = timm_name_of_torchvision(entry.first);
-  return tensors;
+  const bool torchvision = tensor_named(tensors, "encoder.pos_embedding").defined();
+  for (auto& entry : tensors)
+    entry.first = torchvision ? timm_name_of_torchvision(entry.first) : with_layer_scale_name(entry.first);
+  return tensor_named(tensors, "mask_token").defined() ? with_timm_names_of_dinov2(std::move(tensors)) : tensors;
 }
 
 NamedTensors read_weights(const std::string& path) {
-  char magic[2] = {};
-  const Descriptor file = open_for_reading(path);
-  read_all_at(file.get(), magic, sizeof magic, 0, path);
-  const std::string_view start(magic, sizeof magic);
-  if (start == "PK" || start == "\x80\x02") return with_timm_names(read_torch_pickle(path));
+  if (is_torch_pickle(path)) return with_timm_names(read_torch_pickle(path));
   const auto wanted = [](const std::string& name) { return !is_training_name(name); };
   return with_timm_names(read_safetensors(path, wanted).tensors);
 }

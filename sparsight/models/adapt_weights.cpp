@@ -11,11 +11,11 @@ namespace {
 std::optional<AdaptedTensor> adapt_position_embedding(const Vit& vit, const at::Tensor& source,
                                                       const at::Tensor& target) {
   if (source.dim() != 3 || source.size(0) != 1 || source.size(2) != target.size(2)) return std::nullopt;
-  const int64_t patches = source.size(1) - vit.prefix_tokens();
+  const int64_t patches = source.size(1) - vit.embedded_prefix();
   const int64_t side = patches > 0 ? std::llround(std::sqrt(static_cast<double>(patches))) : 0;
   if (side == 0 || side * side != patches) return std::nullopt;
   const PatchGrid to = vit.grid();
-  return AdaptedTensor{resample_position_embedding(source, vit.prefix_tokens(), {side, side}, to, vit.resampling()),
+  return AdaptedTensor{resample_position_embedding(source, vit.embedded_prefix(), {side, side}, to, vit.resampling()),
                        cat("resampled from ", side, "x", side, " to ", to.height, "x", to.width, " patches")};
 }
 

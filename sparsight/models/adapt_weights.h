@@ -7,10 +7,10 @@
 
 namespace sparsight {
 
-// The adapter for `model`, which must outlive it. Position embeddings must come from a square grid with as many prefix
-// tokens as the model's. A patch embedding or first convolution ("conv1", "features.0.0") of C channels is summed to 1
-// channel (a grey image repeated in every channel gives the same result); one of 1 channel is repeated C times and
-// divided by C.
+// The adapter for `model`, which must outlive it. Position embeddings must come from a square grid with as many
+// embedded prefix tokens as the model's. A patch embedding or first convolution ("conv1", "features.0.0") of C channels
+// is summed to 1 channel (a grey image repeated in every channel gives the same result); one of 1 channel is repeated C
+// times and divided by C.
 WeightAdapter weight_adapter(const ImageModel& model);
 
 }  // namespace sparsight

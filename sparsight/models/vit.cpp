@@ -64,6 +64,12 @@ int64_t vit_width(const std::string& size, int64_t otherwise) {
   return named == vit_sizes().end() ? otherwise : named->width;
 }
 
+int64_t vit_heads(int64_t width, int64_t depth) {
+  for (const VitSize& size : vit_sizes())
+    if (size.width == width && size.depth == depth) return size.heads;
+  return 0;
+}
+
 VitOptions with_preset(VitOptions options, const ImageShape& image) {
   if (options.size != "custom") {
     const VitSize& size = entry_named(options.size, vit_sizes(), "ViT size");
@@ -106,6 +112,18 @@ void VitOptions::declare(OptionSet& set) {
   set.flag("qkv_bias", &qkv_bias, "bias of the qkv projection");
   set.flag("pre_logits", &pre_logits,
            "linear layer of the same width with tanh before the head (V-MoE's representation layer)");
+  set.real(
+      "layer_scale", &layer_scale, {0, 10},
+      "initial value of the learned factors of each residual branch (timm's init_values; 1e-6 in DeiT-III, 1e-5 in "
+      "DINOv2); 0: none");
+  set.integer("reg_tokens", &reg_tokens, {0, 1024},
+              "register tokens after the class token, which no head reads (4 in DINOv2 with registers)");
+  set.flag("pre_norm", &pre_norm,
+           "layer norm before the first block, after a patch embedding without bias (as in CLIP)");
+  set.flag("no_embed_class", &no_embed_class,
+           "positions for the patches alone, not for class and register tokens (as in DeiT-III)");
+  set.real("norm_eps", &norm_eps, {1e-12, 1},
+           "epsilon of the layer norms: 1e-6 in most of timm's vision transformers, 1e-5 in CLIP's");
   set.real("dropout", &dropout, {0, 0.99}, "dropout after the position embedding and each residual branch");
   set.real("hidden_dropout", &hidden_dropout, {0, 0.99},
            "dropout after the activation of each dense MLP; with the same dropout and experts.dropout it follows every "
@@ -123,12 +141,16 @@ Vit::Vit(VitOptions options, const ModelContext& context)
     : ImageModel(context.image, context.pixels), options_(with_preset(std::move(options), context.image)) {
   const int64_t width = options_.width;
   const PatchGrid patches = grid();
-  if (prefix_tokens()) cls_token_ = register_parameter("cls_token", parameter_zeros({1, 1, width}));
+  if (has_class_token()) cls_token_ = register_parameter("cls_token", parameter_zeros({1, 1, width}));
+  if (options_.reg_tokens > 0)
+    reg_token_ = register_parameter("reg_token", parameter_zeros({1, options_.reg_tokens, width}));
   pos_embed_ =
-      register_parameter("pos_embed", parameter_zeros({1, prefix_tokens() + patches.height * patches.width, width}));
+      register_parameter("pos_embed", parameter_zeros({1, embedded_prefix() + patches.height * patches.width, width}));
   patch_embed_ = register_module(
       "patch_embed", PatchEmbedding(PatchEmbeddingOptions{image_.channels, options_.patch, width, options_.stem,
-                                                          options_.stem_blocks, options_.stem_norm == "batch"}));
+                                                          options_.stem_blocks, options_.stem_norm == "batch",
+                                                          /*bias=*/!options_.pre_norm}));
+  if (options_.pre_norm) norm_pre_ = register_module("norm_pre", LayerNorm(width, options_.norm_eps));
 
   const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   const std::vector<const MoeSpec*> moe = context.moe.layers(options_.depth);
@@ -146,12 +168,14 @@ Vit::Vit(VitOptions options, const ModelContext& context)
     block.dropout = options_.dropout;
     block.hidden_dropout = options_.hidden_dropout;
     block.drop_path = options_.depth > 1 ? options_.drop_path * static_cast<double>(i) / (options_.depth - 1.0) : 0;
+    block.layer_scale = options_.layer_scale;
+    block.norm_eps = options_.norm_eps;
     block.path = cat("blocks.", i);
     block.recompute = options_.recompute;
     blocks_.push_back(blocks->register_module(cat(i), std::make_shared<VitBlock>(block, spec)));
   }
   shared_router_.emplace(*this, context.moe, width, moe_layers);
-  norm_ = register_module(prefix_tokens() ? "norm" : "fc_norm", LayerNorm(width));
+  norm_ = register_module(has_class_token() ? "norm" : "fc_norm", LayerNorm(width, options_.norm_eps));
   if (options_.pre_logits)  // timm's name is pre_logits.fc
     pre_logits_ = register_module("pre_logits", std::make_shared<torch::nn::Module>())
                       ->register_module("fc", Linear(width, width));
@@ -173,46 +197,54 @@ PatchGrid Vit::grid() const { return {image_.height / options_.patch, image_.wid
 std::vector<std::string> Vit::tap_names() const {
   std::vector<std::string> names{"patch_embed"};
   for (size_t i = 0; i < blocks_.size(); ++i) names.push_back(cat("blocks.", i));
-  names.emplace_back(prefix_tokens() ? "norm" : "fc_norm");
+  names.emplace_back(has_class_token() ? "norm" : "fc_norm");
   if (pre_logits_) names.emplace_back("pre_logits");
   return names;
 }
 
+at::Tensor Vit::prefix() const {
+  at::Tensor tokens = cls_token_;
+  if (reg_token_.defined()) tokens = tokens.defined() ? at::cat({tokens, reg_token_}, 1) : reg_token_;
+  return embedded_prefix() > 0 ? tokens + pos_embed_.narrow(1, 0, embedded_prefix()) : tokens;
+}
+
 at::Tensor Vit::embed(const ModelInput& input, ModelOutput& out) {
   const at::Tensor& images = input.images;
-  const int64_t prefix = prefix_tokens(), patches = pos_embed_.size(1) - prefix;
+  const int64_t prefix = prefix_tokens(), embedded = embedded_prefix(), patches = pos_embed_.size(1) - embedded;
   if (patch_embed_->uses_frozen(images, input.mode.batch_statistics) && suits_kernels(pos_embed_) &&
       !is_tapped(input, "patch_embed")) {
     const at::Tensor tokens = at::empty({images.size(0), prefix + patches, options_.width}, images.options());
-    if (cls_token_.defined()) tokens.narrow(1, 0, 1).copy_(cls_token_ + pos_embed_.narrow(1, 0, 1));
-    patch_embed_->forward_frozen(images, pos_embed_[0].narrow(0, prefix, patches), tokens.narrow(1, prefix, patches));
+    if (prefix > 0) tokens.narrow(1, 0, prefix).copy_(this->prefix());
+    patch_embed_->forward_frozen(images, pos_embed_[0].narrow(0, embedded, patches), tokens.narrow(1, prefix, patches));
     return tokens;
   }
   at::Tensor x = patch_embed_->forward(images, input.mode.batch_statistics);
   tap(input, out, x, "patch_embed");
-  if (cls_token_.defined()) x = at::cat({cls_token_.expand({images.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
-  return x + pos_embed_;
+  if (prefix == 0) return x + pos_embed_;
+  x = x + pos_embed_.narrow(1, embedded, patches);
+  return at::cat({this->prefix().expand({images.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
 }
 
 ModelOutput Vit::run(const ModelInput& input) {
   const at::Tensor& images = input.images;
   ModelOutput out;
-  const TokenLayout layout{images.size(0), pos_embed_.size(1), prefix_tokens(), grid().height, grid().width};
+  const TokenLayout layout{images.size(0), prefix_tokens() + grid().height * grid().width, prefix_tokens(),
+                           grid().height, grid().width};
   at::Tensor x = embed(input, out);
   if (input.mode.dropout) x = dropout(x, options_.dropout, input.random.stream("pos_embed.dropout"), input.info.image);
+  if (norm_pre_) x = norm_pre_->forward(x);
 
   const int64_t last = options_.depth - 1;
   const bool reads_all = !cls_token_.defined() || is_tapped(input, "norm") || is_tapped(input, cat("blocks.", last));
   ModelInput decided = input;
   for (int64_t i = 0; i < options_.depth; ++i) {
     if (i == first_moe_block_ && shared_router_->router()) decided = shared_router_->decide(x, layout, input, out);
-    x = blocks_[static_cast<size_t>(i)]->forward(x, layout, decided, out,
-                                                 i < last || reads_all ? layout.per_image : layout.prefix);
+    x = blocks_[static_cast<size_t>(i)]->forward(x, layout, decided, out, i < last || reads_all ? layout.per_image : 1);
     tap(input, out, x, "blocks.", i);
   }
   if (cls_token_.defined() && is_tapped(input, "norm")) tap(input, out, norm_->forward(x), "norm");
   // Normalising only the head's input gives timm's result: layer norm treats each token separately.
-  out.features = norm_->forward(cls_token_.defined() ? x.select(1, 0) : x.mean(1));
+  out.features = norm_->forward(cls_token_.defined() ? x.select(1, 0) : x.slice(1, layout.prefix).mean(1));
   if (!cls_token_.defined()) tap(input, out, out.features, "fc_norm");
   if (pre_logits_) {
     out.features = at::tanh(pre_logits_->forward(out.features));
@@ -225,28 +257,30 @@ at::Tensor Vit::classify(const at::Tensor& features) { return as_logits(head_->f
 
 void Vit::initialize(const InitRandom& random) {
   if (cls_token_.defined()) init_normal(cls_token_, 1e-6, random.stream("cls_token"));
+  if (reg_token_.defined()) init_normal(reg_token_, 1e-6, random.stream("reg_token"));
   init_normal(pos_embed_, kVitStd, random.stream("pos_embed"));
 }
 
 std::vector<PartCost> Vit::cost(const CostOptions& options) const {
   const int64_t width = options_.width, patches = grid().height * grid().width, tokens = prefix_tokens() + patches;
   const TokenLayout layout{1, tokens, prefix_tokens(), grid().height, grid().width};
-  const Cost position = parameters_cost(tokens * width) + elementwise_cost(tokens * width);
+  const int64_t positions = (embedded_prefix() + patches) * width;
   std::vector<PartCost> parts;
-  if (prefix_tokens()) parts.push_back({"cls_token", parameters_cost(width)});
-  parts.push_back({"pos_embed", position});
+  if (has_class_token()) parts.push_back({"cls_token", parameters_cost(width)});
+  if (options_.reg_tokens > 0) parts.push_back({"reg_token", parameters_cost(options_.reg_tokens * width)});
+  parts.push_back({"pos_embed", parameters_cost(positions) + elementwise_cost(positions)});
   append(parts, patch_embed_->cost({image_.height, image_.width}));
+  if (norm_pre_) parts.push_back({"norm_pre", on_units(norm_pre_->cost(), tokens)});
   const Router* deciding = shared_router_->router();
   for (int64_t i = 0; i < options_.depth; ++i) {
     if (i == first_moe_block_ && deciding)
       parts.push_back({shared_router_->name(), checked_cost(*deciding, shared_router_->name(), layout).cost});
-    const bool last = i + 1 == options_.depth, all = !prefix_tokens() || !options.only_read_tokens;
-    append(parts,
-           blocks_[static_cast<size_t>(i)]->cost(layout, options, deciding, last && !all ? layout.prefix : tokens));
+    const bool last = i + 1 == options_.depth, all = !has_class_token() || !options.only_read_tokens;
+    append(parts, blocks_[static_cast<size_t>(i)]->cost(layout, options, deciding, last && !all ? 1 : tokens));
   }
   Cost norm = on_units(norm_->cost(), options.convention.norm_all_tokens ? tokens : 1);
-  if (!prefix_tokens()) norm = norm + elementwise_cost(tokens * width);  // the mean
-  parts.push_back({prefix_tokens() ? "norm" : "fc_norm", norm});
+  if (!has_class_token()) norm = norm + elementwise_cost(patches * width);  // the mean
+  parts.push_back({has_class_token() ? "norm" : "fc_norm", norm});
   if (pre_logits_) parts.push_back({"pre_logits", pre_logits_->cost() + elementwise_cost(width)});
   parts.push_back({"head", head_->cost()});
   return parts;

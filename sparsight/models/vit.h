@@ -29,6 +29,11 @@ struct VitOptions {
   std::string pool = "class";
   bool qkv_bias = true;
   bool pre_logits = false;
+  double layer_scale = 0;
+  int64_t reg_tokens = 0;
+  bool pre_norm = false;
+  bool no_embed_class = false;
+  double norm_eps = LayerNormImpl::kEpsilon;
   double dropout = 0;
   double hidden_dropout = 0;
   double drop_path = 0;
@@ -41,6 +46,9 @@ struct VitOptions {
 // The width of a named size; `otherwise` for "custom" and names that are no size.
 int64_t vit_width(const std::string& size, int64_t otherwise);
 
+// The heads of the published size of this width and depth; 0 if there is none.
+int64_t vit_heads(int64_t width, int64_t depth);
+
 // The options with the values of `size` filled in. Raises UsageError if the patch does not divide the image, or heads
 // does not divide width.
 VitOptions with_preset(VitOptions options, const ImageShape& image);
@@ -50,12 +58,15 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   // Raises UsageError as with_preset() does.
   Vit(VitOptions options, const ModelContext& context);
   at::Tensor classify(const at::Tensor& features) override;
-  // patch_embed [B,P,D] (P = S without the class token), blocks.0 ... [B,S,D], and norm [B,S,D], or fc_norm [B,D] after
-  // mean pooling. The features are the class token of norm, or fc_norm.
+  // patch_embed [B,P,D] (P = S without class and register tokens), blocks.0 ... [B,S,D], and norm [B,S,D], or fc_norm
+  // [B,D] after mean pooling. The features are the class token of norm, or fc_norm.
   std::vector<std::string> tap_names() const override;
-  void initialize(const InitRandom& random) override;  // class token N(0, 1e-6²), position embedding N(0, 0.02²)
+  // Class and register tokens N(0, 1e-6²), position embedding N(0, 0.02²).
+  void initialize(const InitRandom& random) override;
 
-  int64_t prefix_tokens() const { return options_.pool == "class" ? 1 : 0; }
+  int64_t prefix_tokens() const { return (has_class_token() ? 1 : 0) + options_.reg_tokens; }
+  // How many of them have a position, and so a row of the position embedding before those of the patches.
+  int64_t embedded_prefix() const { return options_.no_embed_class ? 0 : prefix_tokens(); }
   PatchGrid grid() const;
   Resampling resampling() const;  // of a position embedding of another grid
   Router* own_router() override { return shared_router_->router(); }
@@ -68,12 +79,16 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   ModelOutput run(const ModelInput& input) override;
 
  private:
+  bool has_class_token() const { return options_.pool == "class"; }
   at::Tensor embed(const ModelInput& input, ModelOutput& out);  // tokens with their positions, [B,S,D]
+  at::Tensor prefix() const;  // class token and registers, with positions where they have any, [1,prefix_tokens(),D]
 
   VitOptions options_;
   at::Tensor cls_token_;  // [1,1,D]; undefined with mean pooling
-  at::Tensor pos_embed_;  // [1,S,D]
+  at::Tensor reg_token_;  // [1,R,D]; undefined without registers
+  at::Tensor pos_embed_;  // [1,embedded_prefix() + P,D]
   PatchEmbedding patch_embed_{nullptr};
+  LayerNorm norm_pre_{nullptr};  // of the embedded tokens; or null
   std::optional<SharedRouter> shared_router_;
   int64_t first_moe_block_ = -1;
   std::vector<std::shared_ptr<VitBlock>> blocks_;

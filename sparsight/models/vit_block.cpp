@@ -7,26 +7,37 @@ namespace sparsight {
 namespace {
 
 FrozenNorm frozen_norm(const LayerNormImpl& norm) {
-  return {floats_of(norm.weight), floats_of(norm.bias), LayerNormImpl::kEpsilon};
+  return {floats_of(norm.weight), floats_of(norm.bias), static_cast<float>(norm.epsilon())};
 }
 
-cpu::PackedLinear packed(const LinearImpl& linear, WeightType type) {
-  return packed_linear(linear.weight, linear.bias, type);
+cpu::PackedLinear packed(const LinearImpl& linear, WeightType type, const at::Tensor& gamma = {}) {
+  const LinearWeights weights = scaled(linear, gamma);
+  return packed_linear(weights.weight, weights.bias, type);
+}
+
+// [D], or undefined for ones.
+at::Tensor gamma_of(const LayerScale& scale) { return scale ? scale->gamma : at::Tensor(); }
+
+LayerScale layer_scale(torch::nn::Module& block, const char* name, const VitBlockOptions& options) {
+  if (options.layer_scale == 0) return nullptr;
+  return block.register_module(name, LayerScale(options.attention.width, options.layer_scale));
 }
 
 }  // namespace
 
 VitBlock::VitBlock(const VitBlockOptions& options, const MoeSpec* moe)
     : options_(options),
-      norm1_(register_module("norm1", LayerNorm(options.attention.width))),
+      norm1_(register_module("norm1", LayerNorm(options.attention.width, options.norm_eps))),
       attn_(register_module("attn", Attention(options.attention))),
-      norm2_(register_module("norm2", LayerNorm(options.attention.width))),
+      ls1_(layer_scale(*this, "ls1", options)),
+      norm2_(register_module("norm2", LayerNorm(options.attention.width, options.norm_eps))),
       mlp_(*this,
            {.path = options.path + ".mlp",
             .width = options.attention.width,
             .mlp_hidden = options.mlp_hidden,
             .can_share_router = true},
-           moe) {}
+           moe),
+      ls2_(layer_scale(*this, "ls2", options)) {}
 
 BranchDrop VitBlock::drop_of(const at::Tensor& x, const ModelInput& input, const std::string& name, int64_t tokens,
                              int64_t read) const {
@@ -46,14 +57,17 @@ DropoutMask VitBlock::hidden_drop(const at::Tensor& x, const TokenLayout& layout
 }
 
 void VitBlock::freeze(WeightType type) {
-  FrozenBlockWeights frozen{frozen_norm(*norm1_), packed(*attn_->qkv(), type), packed(*attn_->proj(), type),
-                            attn_->heads(), std::nullopt};
+  FrozenBlockWeights frozen{frozen_norm(*norm1_), packed(*attn_->qkv(), type),
+                            packed(*attn_->proj(), type, gamma_of(ls1_)), attn_->heads(), std::nullopt};
   const Mlp mlp = mlp_.dense();
   if (mlp)
-    frozen.mlp =
-        FrozenMlp{frozen_norm(*norm2_), packed(*mlp->fc1(), type), packed(*mlp->fc2(), type), mlp->activation()};
+    frozen.mlp = FrozenMlp{frozen_norm(*norm2_), packed(*mlp->fc1(), type), packed(*mlp->fc2(), type, gamma_of(ls2_)),
+                           mlp->activation()};
   frozen_ = std::make_shared<const FrozenBlock>(std::move(frozen));
-  frozen_sources_ = CopiedTensors(mlp ? tensors_of(*norm1_, *attn_, *norm2_, *mlp) : tensors_of(*norm1_, *attn_));
+  std::vector<at::Tensor> sources = mlp ? tensors_of(*norm1_, *attn_, *norm2_, *mlp) : tensors_of(*norm1_, *attn_);
+  if (ls1_) sources.push_back(ls1_->gamma);
+  if (mlp && ls2_) sources.push_back(ls2_->gamma);
+  frozen_sources_ = CopiedTensors(std::move(sources));
 }
 
 bool VitBlock::uses_frozen(const at::Tensor& x, const ForwardMode& mode) const {
@@ -63,14 +77,16 @@ bool VitBlock::uses_frozen(const at::Tensor& x, const ForwardMode& mode) const {
 
 at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input, int64_t read) {
   const int64_t tokens = x.size(1), queries = mlp_.dense() ? read : tokens;
-  return attn_->forward_residual(x, norm1_, drop_of(x, input, ".attn", tokens, queries), queries);
+  return attn_->forward_residual(x, norm1_, drop_of(x, input, ".attn", tokens, queries), queries, gamma_of(ls1_));
 }
 
 at::Tensor VitBlock::transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
                                ModelOutput& out, int64_t read) {
   const BranchDrop drop = drop_of(x, input, ".mlp", layout.per_image, read);
-  if (Mlp dense = mlp_.dense()) return dense->forward_residual(x, norm2_, drop, hidden_drop(x, layout, input, read));
-  return add_residual(mlp_.forward(norm2_->forward(x), layout, input, out, read), {x.narrow(1, 0, read), drop});
+  if (Mlp dense = mlp_.dense())
+    return dense->forward_residual(x, norm2_, drop, hidden_drop(x, layout, input, read), gamma_of(ls2_));
+  const at::Tensor y = mlp_.forward(norm2_->forward(x), layout, input, out, read);
+  return add_residual(ls2_ ? y * ls2_->gamma : y, {x.narrow(1, 0, read), drop});
 }
 
 at::Tensor VitBlock::forward_recomputed(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
@@ -106,10 +122,12 @@ std::vector<PartCost> VitBlock::cost(const TokenLayout& layout, const CostOption
   const Cost residual = elementwise_cost(options_.attention.width);
   const std::string& path = options_.path;
   std::vector<PartCost> parts{{path + ".norm1", on_units(norm1_->cost(), tokens)},
-                              {path + ".attn", attn_->cost(tokens, attended) + on_units(residual, attended)},
-                              {path + ".norm2", on_units(norm2_->cost(), attended)}};
+                              {path + ".attn", attn_->cost(tokens, attended) + on_units(residual, attended)}};
+  if (ls1_) parts.push_back({path + ".ls1", on_units(ls1_->cost(), attended)});
+  parts.push_back({path + ".norm2", on_units(norm2_->cost(), attended)});
   append(parts, mlp_.cost(path + ".mlp", layout, options, deciding, read));
   parts.back().cost = parts.back().cost + on_units(residual, read);
+  if (ls2_) parts.push_back({path + ".ls2", on_units(ls2_->cost(), read)});
   return parts;
 }
 

@@ -1,10 +1,11 @@
-// A pre-norm transformer block, named as in timm: norm1, attn, norm2, mlp. Letters: moe/axes.md.
+// A pre-norm transformer block, named as in timm: norm1, attn, ls1, norm2, mlp, ls2. Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/models/block_mlp.h"
 #include "sparsight/nn/attention.h"
 #include "sparsight/nn/copied_tensors.h"
 #include "sparsight/nn/frozen_block.h"
+#include "sparsight/nn/layer_scale.h"
 #include "sparsight/nn/norm.h"
 
 namespace sparsight {
@@ -15,6 +16,8 @@ struct VitBlockOptions {
   double dropout = 0;         // after the attention's projection and after the MLP
   double hidden_dropout = 0;  // after the activation of the dense MLP
   double drop_path = 0;
+  double layer_scale = 0;  // initial factor of both branches; 0: the block has no layer scale
+  double norm_eps = LayerNormImpl::kEpsilon;
   std::string path;        // "blocks.3"
   bool recompute = false;  // VitOptions::recompute
 };
@@ -47,8 +50,10 @@ class VitBlock : public torch::nn::Module {
   VitBlockOptions options_;
   LayerNorm norm1_;
   Attention attn_;
+  LayerScale ls1_{nullptr};
   LayerNorm norm2_;
   BlockMlp mlp_;
+  LayerScale ls2_{nullptr};
   std::shared_ptr<const FrozenBlock> frozen_;  // null: not frozen
   CopiedTensors frozen_sources_;
 };

@@ -1,5 +1,6 @@
 #include "sparsight/nn/attention.h"
 
+#include "sparsight/nn/layer_scale.h"
 #include "sparsight/ops/attention.h"
 #include "sparsight/ops/residual_branch.h"
 
@@ -29,8 +30,9 @@ AttentionImpl::AttentionImpl(const AttentionOptions& options)
       proj_(register_module("proj", Linear(options.width, options.width))),
       heads_(options.heads) {}
 
-at::Tensor AttentionImpl::project(const at::Tensor& qkv, int64_t queries) {
-  return proj_->forward(attend(qkv, heads_, queries));
+at::Tensor AttentionImpl::project(const at::Tensor& qkv, int64_t queries, const at::Tensor& gamma) {
+  const LinearWeights proj = scaled(*proj_, gamma);
+  return fully_connected(attend(qkv, heads_, queries), proj.weight, proj.bias);
 }
 
 at::Tensor AttentionImpl::forward(const at::Tensor& x) { return project(qkv_->forward(x), x.size(1)); }
@@ -39,16 +41,20 @@ at::Tensor AttentionImpl::forward(const at::Tensor& x, LayerNorm norm) {
   return project(fully_connected_of_norm(x, *norm, *qkv_), x.size(1));
 }
 
-at::Tensor AttentionImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop) {
-  if (!has_linear_kernels(x)) return add_residual(forward(x, norm), {x, drop});
+at::Tensor AttentionImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop,
+                                           const at::Tensor& gamma) {
+  if (!has_linear_kernels(x))
+    return add_residual(project(fully_connected_of_norm(x, *norm, *qkv_), x.size(1), gamma), {x, drop});
+  const LinearWeights proj = scaled(*proj_, gamma);
   return attention_residual(x.contiguous(), norm->row_norm(),
-                            {qkv_->weight, qkv_->bias, proj_->weight, proj_->bias, heads_}, drop);
+                            {qkv_->weight, qkv_->bias, proj.weight, proj.bias, heads_}, drop);
 }
 
-at::Tensor AttentionImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop,
-                                           int64_t queries) {
-  if (queries == x.size(1)) return forward_residual(x, norm, drop);
-  return add_residual(project(fully_connected_of_norm(x, *norm, *qkv_), queries), {x.narrow(1, 0, queries), drop});
+at::Tensor AttentionImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop, int64_t queries,
+                                           const at::Tensor& gamma) {
+  if (queries == x.size(1)) return forward_residual(x, norm, drop, gamma);
+  return add_residual(project(fully_connected_of_norm(x, *norm, *qkv_), queries, gamma),
+                      {x.narrow(1, 0, queries), drop});
 }
 
 Cost AttentionImpl::cost(int64_t tokens, int64_t queries) const {

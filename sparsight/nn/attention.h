@@ -18,10 +18,12 @@ class AttentionImpl : public torch::nn::Module {
   explicit AttentionImpl(const AttentionOptions& options);
   at::Tensor forward(const at::Tensor& x);                  // [B,S,D] -> [B,S,D]
   at::Tensor forward(const at::Tensor& x, LayerNorm norm);  // of norm(x), which is not kept for the backward pass
-  // x + drop(forward(x, norm)), as one operation.
-  at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop = {});
+  // x + drop(gamma * forward(x, norm)), as one operation. gamma: [D], or undefined for ones.
+  at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop = {},
+                              const at::Tensor& gamma = {});
   // The same of the first `queries` tokens of each image, [B,queries,D], which attend to all.
-  at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop, int64_t queries);
+  at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop, int64_t queries,
+                              const at::Tensor& gamma = {});
   Cost cost(int64_t tokens, int64_t queries) const;  // per image, of `queries` outputs
 
   Linear qkv() const { return qkv_; }
@@ -29,7 +31,8 @@ class AttentionImpl : public torch::nn::Module {
   int64_t heads() const { return heads_; }
 
  private:
-  at::Tensor project(const at::Tensor& qkv, int64_t queries);  // [B,S,3D] -> [B,queries,D]
+  // [B,S,3D] -> [B,queries,D]
+  at::Tensor project(const at::Tensor& qkv, int64_t queries, const at::Tensor& gamma = {});
 
   Linear qkv_, proj_;
   int64_t heads_;

@@ -20,9 +20,10 @@ class MlpImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x, LayerNorm norm);  // of norm(x), which is not kept for the backward pass
   // x + drop(forward(x, norm)), as one operation.
   at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop = {});
-  // The same with dropout of the hidden layer after its activation: F columns of each row. Keeps norm(x) for the
-  // backward pass.
-  at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop, const DropoutMask& hidden);
+  // The same with dropout of the hidden layer after its activation, F columns of each row, where `hidden` is defined;
+  // it keeps norm(x) for the backward pass. And with the branch times gamma [D], where that is defined.
+  at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop, const DropoutMask& hidden,
+                              const at::Tensor& gamma = {});
   Cost cost() const;  // per row
 
   Linear fc1() const { return fc1_; }
@@ -30,7 +31,7 @@ class MlpImpl : public torch::nn::Module {
   Activation activation() const { return activation_; }
 
  private:
-  at::Tensor forward(const at::Tensor& x, const DropoutMask& hidden);
+  at::Tensor forward(const at::Tensor& x, const DropoutMask& hidden, const at::Tensor& gamma = {});
 
   Linear fc1_, fc2_;
   Activation activation_;

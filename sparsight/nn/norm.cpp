@@ -15,17 +15,18 @@ void norm_identity(at::Tensor& weight, at::Tensor& bias) {
 
 }  // namespace
 
-LayerNormImpl::LayerNormImpl(int64_t width)
+LayerNormImpl::LayerNormImpl(int64_t width, double epsilon)
     : weight(register_parameter("weight", torch::ones({width}))),
-      bias(register_parameter("bias", parameter_zeros({width}))) {}
+      bias(register_parameter("bias", parameter_zeros({width}))),
+      epsilon_(epsilon) {}
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& x) {
   // Under autocast rows may be in half precision beside weights in fp32, which torch takes.
-  return at::isReducedFloatingType(x.scalar_type()) ? at::layer_norm(x, {weight.size(0)}, weight, bias, kEpsilon)
-                                                    : layer_norm(x, weight, bias, kEpsilon);
+  return at::isReducedFloatingType(x.scalar_type()) ? at::layer_norm(x, {weight.size(0)}, weight, bias, epsilon_)
+                                                    : layer_norm(x, weight, bias, epsilon_);
 }
 
-RowNorm LayerNormImpl::row_norm() const { return {weight, bias, kEpsilon}; }
+RowNorm LayerNormImpl::row_norm() const { return {weight, bias, epsilon_}; }
 
 void LayerNormImpl::initialize(const InitRandom&) { norm_identity(weight, bias); }
 

@@ -9,18 +9,22 @@
 
 namespace sparsight {
 
-// Over the last axis, epsilon 1e-6 as in timm's vision transformers.
+// Over the last axis. The default epsilon is that of most of timm's vision transformers.
 class LayerNormImpl : public torch::nn::Module, public Initialized {
  public:
   static constexpr double kEpsilon = 1e-6;
 
-  explicit LayerNormImpl(int64_t width);
+  explicit LayerNormImpl(int64_t width, double epsilon = kEpsilon);
   at::Tensor forward(const at::Tensor& x);             // [...,D] -> [...,D]
   void initialize(const InitRandom& random) override;  // ones and zeros
   Cost cost() const;                                   // per row
   RowNorm row_norm() const;                            // for norm_linear() and norm_mlp()
+  double epsilon() const { return epsilon_; }
 
   at::Tensor weight, bias;  // [D]
+
+ private:
+  double epsilon_;
 };
 TORCH_MODULE(LayerNorm);
 

@@ -14,13 +14,14 @@ namespace sparsight {
 
 PatchProjectionImpl::PatchProjectionImpl(const PatchEmbeddingOptions& options)
     : weight(register_parameter("weight",
-                                parameter_zeros({options.width, options.channels, options.patch, options.patch}))),
-      bias(register_parameter("bias", parameter_zeros({options.width}))) {}
+                                parameter_zeros({options.width, options.channels, options.patch, options.patch}))) {
+  if (options.bias) bias = register_parameter("bias", parameter_zeros({options.width}));
+}
 
 void PatchProjectionImpl::initialize(const InitRandom& random) {
   const double bound = 1 / std::sqrt(static_cast<double>(weight[0].numel()));
   init_uniform(weight, bound, random.stream("weight"));
-  init_uniform(bias, bound, random.stream("bias"));
+  if (bias.defined()) init_uniform(bias, bound, random.stream("bias"));
 }
 
 namespace {
@@ -52,7 +53,7 @@ void PatchEmbeddingImpl::freeze(WeightType type) {
   for (const auto& block : stem_) block->freeze(type);
   const at::Tensor &weight = proj_->weight, &bias = proj_->bias;
   frozen_ = std::make_shared<const FrozenPatchEmbedding>(packed_linear(weight, bias, type), weight.size(2));
-  frozen_sources_ = CopiedTensors({weight, bias});
+  frozen_sources_ = CopiedTensors(tensors_of(*proj_));
 }
 
 bool PatchEmbeddingImpl::uses_frozen(const at::Tensor& images, bool batch_statistics) const {
@@ -82,7 +83,9 @@ at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images, bool batch_stat
     return tokens;
   }
   const at::Tensor map = stem_map(images, batch_statistics);
-  if (has_linear_kernels(map)) return patch_linear(map, weight, proj_->bias);
+  if (has_linear_kernels(map))
+    return patch_linear(map, weight,
+                        proj_->bias.defined() ? proj_->bias : at::zeros({weight.size(0)}, weight.options()));
   return fully_connected(image_patches(map, weight.size(2)), weight.flatten(1), proj_->bias);
 }
 
@@ -91,7 +94,7 @@ std::vector<PartCost> PatchEmbeddingImpl::cost(MapSize image) const {
   for (size_t i = 0; i < stem_.size(); ++i) append(parts, stem_[i]->cost(cat("patch_embed.stem.", i), image));
   const at::Tensor& weight = proj_->weight;
   const int64_t patch = weight.size(2);
-  const Cost per_patch = conv_cost({weight.size(1), weight.size(0), patch, /*bias=*/true});
+  const Cost per_patch = conv_cost({weight.size(1), weight.size(0), patch, proj_->bias.defined()});
   parts.push_back({"patch_embed", on_units(per_patch, image.height / patch * (image.width / patch))});
   return parts;
 }

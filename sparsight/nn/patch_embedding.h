@@ -11,6 +11,7 @@
 #include "sparsight/nn/conv_block.h"
 #include "sparsight/nn/copied_tensors.h"
 #include "sparsight/nn/frozen_patch_embedding.h"
+#include "sparsight/nn/init.h"
 
 namespace sparsight {
 
@@ -21,6 +22,7 @@ struct PatchEmbeddingOptions {
   std::vector<int64_t> stem = {};  // channels of the stem's stages, each at half the resolution; 2^stages divides patch
   int64_t stem_blocks = 1;         // residual blocks of each stage
   bool stem_batch_norm = false;    // blocks as in ResNet (resnet_block.h), else with group norm (residual_block.h)
+  bool bias = true;                // of the projection
 };
 
 // The convolution's parameters. Its stride equals its kernel size, so it is a matrix product with the flattened
@@ -31,7 +33,7 @@ class PatchProjectionImpl : public torch::nn::Module, public Initialized {
   void initialize(const InitRandom& random) override;  // U(±1/sqrt(fan_in)), as timm
 
   at::Tensor weight;  // [D,C,patch,patch]
-  at::Tensor bias;    // [D]
+  at::Tensor bias;    // [D], or undefined
 };
 TORCH_MODULE(PatchProjection);
 

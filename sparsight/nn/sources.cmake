@@ -19,6 +19,7 @@ torch_sources(
   nn/glorot.cpp
   nn/init.cpp
   nn/inverted_residual.cpp
+  nn/layer_scale.cpp
   nn/linear.cpp
   nn/mlp.cpp
   nn/norm.cpp

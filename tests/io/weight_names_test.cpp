@@ -1,6 +1,7 @@
 #include "sparsight/io/weight_names.h"
 
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
@@ -40,6 +41,30 @@ TEST(WeightNames, OnlyTorchvisionFilesAreRenamed) {
   const at::Tensor one = at::ones({1});
   EXPECT_EQ(with_timm_names({{"heads.head.weight", one}})[0].first, "heads.head.weight");
   EXPECT_EQ(with_timm_names({{"heads.head.weight", one}, {"encoder.pos_embedding", one}})[0].first, "head.weight");
+}
+
+TEST(WeightNames, DeitThreesScalesHaveTimmNames) {
+  const at::Tensor one = at::ones({1});
+  const NamedTensors renamed =
+      with_timm_names({{"blocks.11.gamma_1", one}, {"blocks.0.gamma_2", one}, {"gamma_x", one}});
+  EXPECT_EQ(renamed[0].first, "blocks.11.ls1.gamma");
+  EXPECT_EQ(renamed[1].first, "blocks.0.ls2.gamma");
+  EXPECT_EQ(renamed[2].first, "gamma_x");
+}
+
+// timm.models.vision_transformer._convert_dinov2: cls_token 2 + its position 1, and three positions of patches.
+TEST(WeightNames, DinoTwosRegistersHaveTimmNamesAndNoPositions) {
+  const NamedTensors file{{"mask_token", at::ones({1, 2})},
+                          {"register_tokens", at::ones({1, 4, 2})},
+                          {"cls_token", at::full({1, 1, 2}, 2.0)},
+                          {"pos_embed", at::ones({1, 4, 2})}};
+  const NamedTensors renamed = with_timm_names(file);
+  ASSERT_EQ(renamed.size(), 3u);
+  EXPECT_EQ(renamed[0].first, "reg_token");
+  EXPECT_TRUE(at::equal(renamed[1].second, at::full({1, 1, 2}, 3.0)));
+  EXPECT_EQ(renamed[2].second.size(1), 3);
+  // Without registers the class token keeps its position.
+  EXPECT_EQ(with_timm_names({file[0], file[2], file[3]})[1].second.size(1), 4);
 }
 
 TEST(ReadWeights, TakesCheckpointsSafetensorsAndStateDicts) {

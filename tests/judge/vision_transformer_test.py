@@ -4,6 +4,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+from functools import partial
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import support  # noqa: E402,F401  (finds the built package)
@@ -50,13 +51,14 @@ def far_from_init(model, seed):
 
 
 class Logits(unittest.TestCase):
-    def same(self, make, seed, **changes):
+    def same(self, make, seed, settings="", **changes):
+        """settings: further lines of [model]."""
         generator = np.random.default_rng(seed)
         shape = {**random_shape(generator), **changes}
         model = far_from_init(make(shape), seed)
         with self.subTest(shape), tempfile.TemporaryDirectory() as folder:
             write_images(folder, shape["image"], generator)
-            ours, theirs = program_logits(folder, MODEL.format(**shape), model.state_dict()), package_logits(folder, model)
+            ours, theirs = program_logits(folder, MODEL.format(**shape) + settings, model.state_dict()), package_logits(folder, model)
             self.assertGreater(theirs.std().item(), 0.05)
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 
@@ -75,6 +77,27 @@ class Logits(unittest.TestCase):
             self.same(make, seed)
         self.same(make, 4, pool="mean")
         self.same(make, 5, qkv_bias="false")
+
+    @unittest.skipIf(timm is None, "needs timm")
+    def test_timm_with_scales_registers_and_first_norm(self):
+        from timm.layers import LayerNorm
+        from timm.models.vision_transformer import VisionTransformer
+
+        # DINOv2, with registers, DeiT-III, CLIP; all at once, for the mean of patches too
+        variants = [({"init_values": 0.3}, "layer_scale = 1e-5"),
+                    ({"init_values": 0.3, "reg_tokens": 4, "no_embed_class": True},
+                     "layer_scale = 1e-5\nreg_tokens = 4\nno_embed_class = true"),
+                    ({"init_values": 0.3, "no_embed_class": True}, "layer_scale = 1e-5\nno_embed_class = true"),
+                    ({"pre_norm": True, "norm_layer": partial(LayerNorm, eps=1e-3)}, "pre_norm = true\nnorm_eps = 1e-3"),
+                    ({"init_values": 0.3, "reg_tokens": 2, "pre_norm": True}, "layer_scale = 1\nreg_tokens = 2\npre_norm = true")]
+        for seed, (options, settings) in enumerate(variants):
+            for pool in ("class", "mean") if seed == len(variants) - 1 else ("class",):
+                def make(shape):
+                    return VisionTransformer(
+                        img_size=shape["image"], patch_size=shape["patch"], num_classes=CLASSES, embed_dim=shape["width"],
+                        depth=shape["depth"], num_heads=shape["heads"], mlp_ratio=shape["mlp_ratio"], class_token=pool == "class",
+                        global_pool="token" if pool == "class" else "avg", **options)
+                self.same(make, 10 + seed, settings, pool=pool)
 
     @unittest.skipIf(vision_transformer is None, "needs torchvision")
     def test_torchvision(self):

@@ -34,6 +34,20 @@ TEST(AdaptWeights, FitsAnotherGridAndAnotherNumberOfChannels) {
       target->named_parameters()["pos_embed"].slice(1, 0, 1)));
 }
 
+// DeiT-III's position embedding is of the patches alone.
+TEST(AdaptWeights, ResamplesPositionsWithoutAClassToken) {
+  const auto vit = [](int64_t side) {
+    const Json options{{"width", 8}, {"depth", 1}, {"heads", 2}, {"patch", 4}, {"no_embed_class", true}};
+    auto model = models().make("vit", options, "model", ModelContext{{3, side, side, 5}, default_moe_spec()});
+    initialize(*model, 1);
+    return model;
+  };
+  const auto source = vit(16), target = vit(24);
+  const LoadReport report = load_into(*target, *source);
+  EXPECT_EQ(report.adapted.size(), 1u) << describe(report);
+  EXPECT_EQ(target->named_parameters()["pos_embed"].size(1), 36);
+}
+
 // With pos_resampling = linear the corners of the grid stay as they are; bicubic resampling changes them.
 TEST(AdaptWeights, A10_ResamplesPositionsAsTheModelSays) {
   const auto vit = [](int64_t side, const char* resampling) {

@@ -22,8 +22,7 @@ MoeSpec spec_of(bool routed) {
 }
 
 std::shared_ptr<Vit> vit_of(int64_t width, int64_t heads, int64_t side, bool routed, bool qkv_bias = true,
-                            const std::string& pool = "class") {
-  VitOptions options;
+                            const std::string& pool = "class", VitOptions options = {}) {
   options.pool = pool;
   options.width = width, options.depth = 3, options.heads = heads, options.patch = 4, options.qkv_bias = qkv_bias;
   auto model = std::make_shared<Vit>(options, ModelContext{{3, side, side, 10}, spec_of(routed)});
@@ -79,6 +78,23 @@ TEST(FrozenVit, HasTheTokensOfItsLayers) {
     EXPECT_TRUE(test::near(tapped.taps.at("patch_embed"), layers.taps.at("patch_embed"), 1e-5)) << pool;
     EXPECT_TRUE(test::near(positioned.logits, layers.logits, 1e-4)) << pool;
   }
+}
+
+// Layer scales are part of packed weights; registers and a first norm stand before packed blocks.
+TEST(FrozenVit, HasTheLogitsOfItsLayersWithScalesAndRegisters) {
+  for (const bool routed : {false, true})
+    for (const std::string pool : {"class", "mean"})
+      for (const bool no_embed_class : {false, true}) {
+        VitOptions options;
+        options.layer_scale = 0.7, options.reg_tokens = 3, options.pre_norm = true, options.norm_eps = 1e-3;
+        options.no_embed_class = no_embed_class;
+        const auto model = vit_of(24, 4, 12, routed, true, pool, options);
+        const at::Tensor x = test::random_tensor({3, 3, 12, 12}, 5, torch::kFloat).abs();
+        model->freeze(WeightType::fp32);
+        const at::Tensor frozen = logits_of(*model, x), layers = model->forward({.images = x}).logits;
+        EXPECT_TRUE(test::near(frozen, layers, 1e-4)) << routed << pool << no_embed_class;
+        EXPECT_FALSE(torch::equal(frozen, layers));  // the packed weights were used
+      }
 }
 
 // Few images are split by rows or, with the larger weights, by columns.

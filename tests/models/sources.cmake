@@ -23,6 +23,7 @@ torch_tests(
   models/vit_cost_test.cpp
   models/frozen_conv_models_test.cpp
   models/frozen_vit_test.cpp
+  models/vit_layer_scale_test.cpp
   models/vit_recompute_test.cpp
   models/vit_test.cpp
   models/wide_resnet_cost_test.cpp

@@ -1,3 +1,5 @@
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "sparsight/io/weights.h"
@@ -50,6 +52,26 @@ TEST(VitCost, CountsEachPartOfARealModelWithAnMoeLayer) {
       EXPECT_EQ(part.cost.multiply_adds, 13 * 2 * 2 * 8 * 32);
     }
   EXPECT_TRUE(found);
+}
+
+TEST(VitCost, CountsScalesRegistersAndTheFirstNorm) {
+  const Json options{{"width", 8},         {"depth", 2},      {"heads", 2},       {"patch", 4},
+                     {"layer_scale", 0.1}, {"reg_tokens", 4}, {"pre_norm", true}, {"no_embed_class", true}};
+  const auto model = models().make("vit", options, "model", ModelContext{{1, 16, 12, 5}, default_moe_spec({1})});
+  int64_t all = 0;
+  std::map<std::string, Cost> costs;
+  for (const PartCost& part : model->cost({})) {
+    EXPECT_EQ(part.cost.parameters, parameters_of(*model, part.part)) << part.part;
+    costs[part.part] = part.cost;
+  }
+  for (const auto& [name, tensor] : named_weights(*model)) all += tensor.numel();
+  EXPECT_EQ(total(model->cost({})).parameters, all);
+  // 17 tokens (1 + 4 + 12) of width 8 are scaled; all of them are normalised at 7 operations a number.
+  EXPECT_EQ(costs.at("blocks.0.ls1").elementwise, 17 * 8);
+  EXPECT_EQ(costs.at("blocks.1.ls2").elementwise, 17 * 8);
+  EXPECT_EQ(costs.at("norm_pre").elementwise, 17 * 8 * 7);
+  EXPECT_EQ(costs.at("reg_token").parameters, 4 * 8);
+  EXPECT_EQ(costs.at("pos_embed").parameters, 12 * 8);
 }
 
 // 13 tokens of width 8: the last block has keys and values of all, the rest of one.

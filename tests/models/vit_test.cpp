@@ -28,6 +28,13 @@ std::shared_ptr<Vit> tiny_vit(const VitOptions& options, const std::vector<int64
   return vit;
 }
 
+// What DINOv2, DeiT-III and CLIP add to ViT.
+VitOptions extended_options() {
+  VitOptions options = tiny_options();
+  options.layer_scale = 0.3, options.reg_tokens = 2, options.pre_norm = true, options.norm_eps = 1e-5;
+  return options;
+}
+
 at::Tensor images(int64_t count) { return test::random_tensor({count, 1, 8, 8}, 2, torch::kFloat); }
 
 }  // namespace
@@ -67,6 +74,38 @@ TEST(Vit, RoutesThePatchesOfAConvolutionalStem) {
   options.stem.push_back(16);  // eight pixels a side, with patches of four
   EXPECT_NE(testing::message_of<UsageError>([&] { tiny_vit(options); }).find("not a multiple of 2^3"),
             std::string::npos);
+}
+
+TEST(Vit, RegistersFollowTheClassTokenAndMayLackPositions) {
+  VitOptions options = extended_options();
+  for (const auto& [pool, no_embed_class, prefix] :
+       {std::tuple{"class", false, 3}, {"class", true, 3}, {"mean", false, 2}, {"mean", true, 2}}) {
+    options.pool = pool, options.no_embed_class = no_embed_class;
+    const auto vit = tiny_vit(options, {1});
+    const auto parameters = vit->named_parameters();
+    EXPECT_EQ(parameters["reg_token"].sizes(), (std::vector<int64_t>{1, 2, 8}));
+    EXPECT_EQ(parameters["pos_embed"].size(1), 4 + (no_embed_class ? 0 : prefix)) << pool;
+    EXPECT_FALSE(parameters.contains("patch_embed.proj.bias"));  // norm_pre has one
+    const ModelOutput out = vit->forward({.images = images(2), .taps = {"blocks.0"}});
+    EXPECT_EQ(out.taps.at("blocks.0").size(1), 4 + prefix);
+    EXPECT_EQ(out.routings.at(0).layout.prefix, prefix);
+    EXPECT_EQ(out.routings.at(0).layout.per_image, 4 + prefix);
+  }
+}
+
+// The mean is of the 4 patch tokens: with weights of 0 in all blocks, tokens stay what they were embedded as.
+TEST(Vit, MeanPoolingLeavesRegistersOut) {
+  VitOptions options = tiny_options();
+  options.reg_tokens = 2, options.pool = "mean";
+  const auto vit = tiny_vit(options);
+  const at::Tensor before = vit->forward({images(2)}).logits;
+  const torch::NoGradGuard no_grad;
+  for (const auto& item : vit->named_parameters())
+    if (item.key().starts_with("blocks.")) at::Tensor(item.value()).zero_();
+  const at::Tensor without = vit->forward({images(2)}).logits;
+  at::Tensor(vit->named_parameters()["reg_token"]).fill_(100);
+  EXPECT_TRUE(torch::equal(vit->forward({images(2)}).logits, without));
+  EXPECT_FALSE(torch::equal(before, without));
 }
 
 // 2 images of 2 x 2 patches of width 8, and a class token where there is one.
@@ -120,6 +159,28 @@ TEST(Vit, WholeModelGradientAgreesWithCentralDifferences) {
     return total;
   };
   EXPECT_LT(test::gradient_error(loss, {x}, 1e-6), 1e-6);
+}
+
+TEST(Vit, GradientsOfScalesRegistersAndFirstNormAgreeWithCentralDifferences) {
+  for (const bool no_embed_class : {false, true}) {
+    VitOptions options = extended_options();
+    options.depth = 2, options.dropout = 0.1, options.drop_path = 0.1, options.no_embed_class = no_embed_class;
+    auto vit = tiny_vit(options, {1});
+    vit->to(torch::kDouble);
+    const at::Tensor x = images(2).to(torch::kDouble), labels = torch::tensor({0, 2}, torch::kLong);
+    const auto loss = [&] {
+      return at::cross_entropy_loss(vit->forward({x, ForwardMode::training(), {1, 4}}).logits, labels);
+    };
+    std::vector<at::Tensor> inputs;
+    for (const auto& item : vit->named_parameters())
+      for (const char* part : {"gamma", "reg_token", "norm_pre", "cls_token", "pos_embed"})
+        if (item.key().find(part) != std::string::npos) inputs.push_back(item.value());
+    ASSERT_EQ(inputs.size(), 9u);  // two scales in each of two blocks, and norm_pre has weight and bias
+    const torch::NoGradGuard no_grad;
+    for (at::Tensor& p : vit->parameters()) p.mul_(5);
+    const torch::AutoGradMode grad(true);
+    EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6) << no_embed_class;
+  }
 }
 
 TEST(Vit, DropoutAndDropPathFollowTheStepAndStopInEvaluation) {
@@ -191,7 +252,7 @@ TEST(Vit, RunsUnderAutocastWithRoutersInFp32) {
 // Every gradient of dense and routed blocks with dropout, through the kernels of ops/ in fp32.
 TEST(Vit, TrainingHasTheSameBitsForAnyNumberOfThreads) {
   VitOptions options = tiny_options();
-  options.width = 48, options.heads = 3, options.dropout = 0.1, options.drop_path = 0.2;
+  options.width = 48, options.heads = 3, options.dropout = 0.1, options.drop_path = 0.2, options.layer_scale = 0.5;
   for (const std::vector<int64_t>& blocks : {std::vector<int64_t>{}, {1}}) {
     std::vector<at::Tensor> one;
     for (const int count : {1, 2, 4}) {

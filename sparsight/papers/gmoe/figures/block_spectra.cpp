@@ -34,6 +34,9 @@ double high_of_tokens(const at::Tensor& tokens, int64_t patches) {
 // The tokens that the first block takes: patches and class token with their positions.
 at::Tensor embedded(ImageModel& model, const at::Tensor& patches) {
   const auto parameters = model.named_parameters();
+  for (const char* part : {"reg_token", "norm_pre.weight", "blocks.0.ls1.gamma"})
+    if (parameters.contains(part))
+      fail("spectra are of vision transformers without registers, layer scale and pre_norm; this one has ", part);
   at::Tensor tokens = patches;
   if (const at::Tensor* token = parameters.find("cls_token"))
     tokens = at::cat({token->expand({patches.size(0), -1, -1}), tokens}, 1);
