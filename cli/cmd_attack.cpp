@@ -54,17 +54,6 @@ void add_pass_options(CLI::App& verb, AttackRequest& request) {
                 "Run each image through the model alone: slower, the same bits for every --batch");
 }
 
-void add_bare_weights_options(CLI::App& verb, AttackRequest& request) {
-  verb.add_option("--config", request.config, "Configuration of a file of weights alone: its [model] and [data]")
-      ->type_name("FILE");
-  verb.add_option("--normalize", request.normalize,
-                  "How such weights take pixels: imagenet, cifar10, ..., MEAN:STD or none")
-      ->type_name("NAME");
-  verb.add_option("--classes", request.classes, "Number of classes of such weights, where their names do not say it")
-      ->check(CLI::Range(int64_t{2}, kMostImages))
-      ->type_name("N");
-}
-
 }  // namespace
 
 void add_attack(CLI::App& app) {
@@ -78,7 +67,7 @@ void add_attack(CLI::App& app) {
                             "sparsight attack runs/demo --norm l2 --eps 0.5 --images 200 --out attacks/l2\n"
                             "sparsight attack runs/demo --weights int8 --attack square --eps 4/255\n"
                             "sparsight attack runs/demo --noise --set attack.version=rand --eps 4/255\n"
-                            "sparsight attack vit.safetensors --config vit.toml --normalize imagenet --eps 4/255\n"
+                            "sparsight attack vit.safetensors --data imagenet/ --split val --eps 4/255\n"
                             "sparsight compare runs/a/attacks/NAME runs/b/attacks/NAME");
   verb->add_option("run", request.path, "Run folder, checkpoint or file of weights")->required()->type_name("RUN");
   add_threat_options(*verb, request);
@@ -87,7 +76,7 @@ void add_attack(CLI::App& app) {
   add_pass_options(*verb, request);
   add_checkpoint_option(*verb, request.checkpoint);
   add_weights_option(*verb, request.weights);
-  add_bare_weights_options(*verb, request);
+  add_bare_weights_options(*verb, request.bare);
   verb->add_option("--examples", request.examples, "Number of fooled images in examples.html")
       ->check(CLI::Range(int64_t{0}, int64_t{64}))
       ->capture_default_str()

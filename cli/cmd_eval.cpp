@@ -15,8 +15,11 @@ void add_eval(CLI::App& app) {
                             "sparsight eval runs/demo --weights int8\n"
                             "sparsight eval runs/demo --records runs/demo/records\n"
                             "sparsight eval runs/demo --set router.eval_k=1\n"
+                            "sparsight eval resnet50.pth --data imagenet/ --split val\n"
                             "sparsight eval runs/demo --set data.test_domains='[\"sketch\"]'");
-  verb->add_option("run", arguments->options.path, "Run folder or checkpoint file")->required()->type_name("RUN");
+  verb->add_option("run", arguments->options.path, "Run folder, checkpoint or file of weights")
+      ->required()
+      ->type_name("RUN");
   verb->add_option("--split", arguments->options.split, "Split of the dataset: train, val or test (default: test)")
       ->check(CLI::IsMember({"train", "val", "test"}));
   add_checkpoint_option(*verb, arguments->options.checkpoint);
@@ -25,6 +28,8 @@ void add_eval(CLI::App& app) {
                    "Folder to write one record per image into: id, class, prediction, logits, experts")
       ->type_name("FOLDER");
   add_routing_options(*verb, arguments->options.routing, arguments->options.save_routing);
+  verb->add_option("--data", arguments->data, "Folder of the dataset (setting data.root)")->type_name("FOLDER");
+  add_bare_weights_options(*verb, arguments->options.bare);
   add_overrides_option(*verb, arguments->options.overrides);
   verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
   verb->callback([arguments] { run_eval(*arguments); });

@@ -7,6 +7,7 @@ namespace sparsight::cli {
 
 struct EvalArguments {
   EvaluateRunOptions options;
+  std::string data;  // data.root, or ""
   bool json = false;
 };
 

@@ -15,9 +15,10 @@ void add_predict(CLI::App& app) {
                             "sparsight predict runs/demo --set router.eval_k=2 photos/\n"
                             "sparsight predict runs/demo clean.png --save-routing r.safetensors\n"
                             "sparsight predict runs/demo noisy.png --routing r.safetensors\n"
+                            "sparsight predict vit_small.safetensors --labels imagenet1k photos/\n"
                             "sparsight predict runs/demo --json --top 1 photos/ > predictions.jsonl\n"
                             "find photos -name '*.jpg' | sparsight predict runs/demo -");
-  verb->add_option("run", arguments->run, "Run folder or checkpoint file")->required()->type_name("RUN");
+  verb->add_option("run", arguments->run, "Run folder, checkpoint or file of weights")->required()->type_name("RUN");
   verb->add_option("images", arguments->images,
                    "Image files or folders, or - for the lines of standard input, each answered as it comes")
       ->required()
@@ -28,6 +29,7 @@ void add_predict(CLI::App& app) {
   add_checkpoint_option(*verb, arguments->checkpoint);
   add_weights_option(*verb, arguments->weights);
   add_overrides_option(*verb, arguments->overrides);
+  add_bare_weights_options(*verb, arguments->bare);
   add_routing_options(*verb, arguments->routing, arguments->save_routing);
   verb->add_flag("--json", arguments->json, "Print one JSON object per line");
   verb->callback([arguments] { run_predict(*arguments); });

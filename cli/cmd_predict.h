@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/infer/bare_options.h"
+
 namespace sparsight::cli {
 
 struct PredictArguments {
@@ -12,6 +14,7 @@ struct PredictArguments {
   std::vector<std::string> images, overrides;
   int64_t top = 3;
   bool json = false;
+  BareOptions bare;  // for a file of weights alone
 };
 
 void run_predict(const PredictArguments& arguments);

@@ -15,6 +15,22 @@ void add_routing_options(CLI::App& verb, std::string& routing, std::string& save
   verb.add_option("--save-routing", save_routing, "Write the routing of all images to this file")->type_name("FILE");
 }
 
+void add_bare_weights_options(CLI::App& verb, BareOptions& bare) {
+  constexpr int64_t kMaxClasses = 1'000'000'000;
+  verb.add_option("--config", bare.config,
+                  "Configuration for a file of weights alone, with [model] and [data] (default: the model that its "
+                  "tensors tell)")
+      ->type_name("FILE");
+  verb.add_option("--normalize", bare.normalize,
+                  "Pixel normalisation of such weights: imagenet, cifar10, half, ..., MEAN:STD or none")
+      ->type_name("NAME");
+  verb.add_option("--labels", bare.labels, "Class names of such weights: imagenet1k, or a file with one name a line")
+      ->type_name("NAME");
+  verb.add_option("--classes", bare.classes, "Number of classes of such weights, where their names do not say it")
+      ->check(CLI::Range(int64_t{2}, kMaxClasses))
+      ->type_name("N");
+}
+
 void add_overrides_option(CLI::App& verb, std::vector<std::string>& overrides) {
   verb.add_option("--set", overrides, "Override a setting of the run, including its model; may be repeated")
       ->type_name("SECTION.KEY=VALUE")

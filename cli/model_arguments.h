@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "sparsight/infer/bare_options.h"
+
 namespace sparsight::cli {
 
 // --checkpoint: `checkpoint` receives "best" or "last", or stays empty.
@@ -13,6 +15,9 @@ void add_checkpoint_option(CLI::App& verb, std::string& checkpoint);
 
 // --routing and --save-routing: the routing file to use instead of the routers, and the one to write.
 void add_routing_options(CLI::App& verb, std::string& routing, std::string& save_routing);
+
+// --config, --normalize, --labels and --classes: what a file of weights alone does not say.
+void add_bare_weights_options(CLI::App& verb, BareOptions& bare);
 
 // --set: `overrides` receives changes to the run's configuration.
 void add_overrides_option(CLI::App& verb, std::vector<std::string>& overrides);

@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "cli/work/interruptible.h"
 #include "sparsight/core/json_fields.h"
+#include "sparsight/infer/model_path.h"
 #include "sparsight/report/table.h"
 #include "sparsight/train/trained_predictor.h"
 
@@ -11,7 +12,9 @@ namespace sparsight::cli {
 
 void run_eval(const EvalArguments& arguments) {
   begin_interruptible_work();
-  const Json result = evaluate_run(arguments.options, trained_predictor);
+  EvaluateRunOptions options = arguments.options;
+  if (!arguments.data.empty()) options.overrides.push_back(data_root_override(arguments.data));
+  const Json result = evaluate_run(options, trained_predictor);
   if (arguments.json) {
     output() << json_text(result) << "\n";
   } else {

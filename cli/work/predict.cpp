@@ -9,7 +9,9 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
+#include "sparsight/infer/bare_weights.h"
 #include "sparsight/infer/image_list.h"
+#include "sparsight/infer/model_path.h"
 #include "sparsight/infer/predict_files.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/routing_file.h"
@@ -28,8 +30,11 @@ std::vector<std::string> all_images(const PredictArguments& arguments) {
 // Every image gets a prediction or an error line; an unreadable image does not stop the others.
 void run_predict(const PredictArguments& arguments) {
   begin_interruptible_work();
+  check_model_is_first(arguments.run, arguments.images);
+  check_model_exists(arguments.run);
   ImageNames names(all_images(arguments), STDIN_FILENO);
-  LoadedModel model = load_model(arguments.run, arguments.checkpoint, arguments.overrides);
+  LoadedModel model = load_model_or_weights(
+      {arguments.run, arguments.checkpoint, arguments.overrides, arguments.bare, /*needs_data=*/false});
   if (!arguments.weights.empty())
     pack_weights(model, arguments.weights);
   else

@@ -1,6 +1,7 @@
 light_sources(
   data/data_info_json.cpp
   data/data_set.cpp
+  data/imagenet_labels.cpp
   data/known_superclasses.cpp
   data/label_sets.cpp
   data/loader.cpp

@@ -1,31 +1,40 @@
-// A model from a file of weights alone, such as timm's and torchvision's: what the file does not say, how pixels are
-// normalised, how many classes there are and which model it is, has to be given.
+// A model from a file of weights alone, such as timm's and torchvision's. Names and shapes of the tensors tell the
+// model (derived_model.h), or a configuration does; how pixels are normalised, and what classes are called, has to be
+// given.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "sparsight/infer/bare_options.h"
 #include "sparsight/infer/loaded_model.h"
 
 namespace sparsight {
 
-struct BareWeights {
-  std::string path;                    // .safetensors, .pt or .pth
-  std::string config;                  // a TOML file with [model], [data] and [transforms] eval
-  std::vector<std::string> overrides;  // of the configuration
-  std::string normalize;               // a preset of the transform `normalize`, "none", or MEAN:STD; "": not given
-  int64_t classes = 0;                 // 0: not given
+// The model that a command names.
+struct ModelRequest {
+  std::string path;                         // a run folder, a checkpoint, or a file of weights alone
+  std::string checkpoint = {};              // `which` of load_model()
+  std::vector<std::string> overrides = {};  // of the configuration
+  BareOptions bare = {};                    // for weights alone
+  bool needs_data = true;                   // whether the command reads [data]; else weights alone need none
 };
 
-// Raises Error where there is nothing at `path`, the model that a command names.
-void check_model_exists(const std::string& path);
-
-// Whether the file is one of weights without the configuration that a checkpoint has.
+// Whether the file is one of weights without the configuration that a checkpoint has. The content decides, not the
+// name. Raises Error for a file that is none of both.
 bool is_bare_weights(const std::string& path);
 
-// Raises UsageError naming the flag that gives what is missing: --config, --normalize, --classes. Raises Error where
-// the weights do not fit the model, or their classes the dataset.
-LoadedModel load_bare_weights(const BareWeights& bare);
+// load_model() or load_bare_weights(), whichever the path is for. Raises Error where there is nothing at the path, and
+// UsageError for options that are for weights alone where the path is a run or a checkpoint.
+LoadedModel load_model_or_weights(const ModelRequest& request);
+
+// Raises UsageError naming the flag that gives what is missing: --config, --normalize, --classes, the dataset. Raises
+// Error where the weights do not fit the model, or their classes the dataset or the labels. A warning says which
+// normalisation is taken where nothing tells it.
+LoadedModel load_bare_weights(const ModelRequest& request);
+
+// The names of classes: "imagenet1k", or the lines of a file. Raises Error for a file that cannot be read or is empty.
+std::vector<std::string> read_labels(const std::string& name);
 
 // "imagenet", "none" (empty statistics), or "0.5:0.25", "0.4,0.5,0.6:0.2,0.2,0.3". Raises UsageError for others.
 PixelStatistics parse_normalize(const std::string& text);

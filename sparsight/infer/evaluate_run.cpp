@@ -15,7 +15,7 @@
 #include "sparsight/eval/evaluate.h"
 #include "sparsight/eval/record_writer.h"
 #include "sparsight/eval/router_measures.h"
-#include "sparsight/infer/loaded_model.h"
+#include "sparsight/infer/bare_weights.h"
 #include "sparsight/infer/named_split.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/routing_file.h"
@@ -45,7 +45,7 @@ Json evaluate_run(const EvaluateRunOptions& options, const PredictorOf& predicto
   std::unique_ptr<RecordWriter> records;
   if (!options.records.empty()) records = std::make_unique<RecordWriter>(options.records);
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
-  LoadedModel loaded = load_model(options.path, options.checkpoint, options.overrides);
+  LoadedModel loaded = load_model_or_weights({options.path, options.checkpoint, options.overrides, options.bare});
   const Predictor predictor = predictor_of(loaded);
   RouterMeasures measures(loaded.super_class_of, expert_weights(*loaded.model));  // before its experts are packed
   if (!options.weights.empty()) pack_weights(loaded, options.weights);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sparsight/core/options.h"
+#include "sparsight/infer/bare_options.h"
 
 namespace sparsight {
 
@@ -14,7 +15,7 @@ struct ModelInput;
 struct ModelOutput;
 
 struct EvaluateRunOptions {
-  std::string path;                    // a run folder or a checkpoint file
+  std::string path;                    // a run folder, a checkpoint file, or a file of weights alone
   std::string checkpoint;              // "best", "last" or "" for best, or last if there is no best; for run folders
   std::string weights;                 // one of weight_type_names(), or "" for the weights as trained
   std::string split = "test";          // "train", "val" or "test"
@@ -22,6 +23,7 @@ struct EvaluateRunOptions {
   std::string save_routing;            // a file to write the routings to, or ""
   std::string records;                 // folder to write a record for each image into (eval/record_writer.h); "": none
   std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere", "router.eval_k=1"
+  BareOptions bare;                    // for a file of weights alone
 };
 
 // How a trained model predicts: with more than itself after some algorithms (train/trained_predictor.h).

@@ -1,6 +1,9 @@
-light_sources(infer/image_list.cpp)
+light_sources(
+  infer/image_list.cpp
+  infer/model_path.cpp)
 torch_sources(
   infer/bare_weights.cpp
+  infer/derived_model.cpp
   infer/evaluate_run.cpp
   infer/explain_run.cpp
   infer/loaded_model.cpp

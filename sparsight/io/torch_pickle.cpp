@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/input_file.h"
 #include "sparsight/core/limits.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
@@ -227,6 +228,14 @@ void check_magic(const std::string& path) {
 }
 
 }  // namespace
+
+bool is_torch_pickle(const std::string& path) {
+  char magic[2] = {};
+  const Descriptor file = open_for_reading(path);
+  read_all_at(file.get(), magic, sizeof magic, 0, path);
+  const std::string_view start(magic, sizeof magic);
+  return start == "PK" || start == "\x80\x02";  // a zip archive, or the pickle of versions before 1.6
+}
 
 NamedTensors read_torch_pickle(const std::string& path) {
   check_magic(path);

@@ -9,6 +9,9 @@
 
 namespace sparsight {
 
+// Whether the file begins as those that torch.save writes, whatever its name. Raises Error if it cannot be read.
+bool is_torch_pickle(const std::string& path);
+
 // The tensors of the state dict, on the CPU, in the file's order. A dict that holds it under "state_dict", "model" or
 // another usual key is opened; "module." (of data-parallel training) and "_orig_mod." (of torch.compile) in front of
 // all names are removed. Other numbers and strings are ignored. Raises Error for whole pickled modules,

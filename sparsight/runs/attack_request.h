@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/infer/bare_options.h"
+
 namespace sparsight {
 
 struct AttackRequest {
@@ -28,10 +30,7 @@ struct AttackRequest {
   double save_every = 60;          // seconds after which the state of the attack is saved again
   std::string out;                 // "": in the folder attacks/ of the run
 
-  // Of a file of weights alone.
-  std::string config;     // a configuration with [model] and [data]
-  std::string normalize;  // a preset of the transform `normalize`, or MEAN:STD with one number or one per channel
-  int64_t classes = 0;    // 0: from the file
+  BareOptions bare;  // for a file of weights alone
 };
 
 }  // namespace sparsight

@@ -6,6 +6,7 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/data/loader.h"
 #include "sparsight/infer/bare_weights.h"
+#include "sparsight/infer/model_path.h"
 #include "sparsight/io/checksum.h"
 #include "sparsight/io/weights.h"
 
@@ -23,17 +24,8 @@ std::string weights_fingerprint(const ImageModel& model) {
 }
 
 LoadedModel load_model_of(const AttackRequest& request, std::vector<std::string> overrides) {
-  // As TOML, whose text is UTF-8; what is no TOML is taken as it is.
-  if (!request.data.empty())
-    overrides.push_back("data.root=" + (is_utf8(request.data) ? Json(request.data).dump() : request.data));
-  check_model_exists(request.path);
-  if (is_bare_weights(request.path))
-    return load_bare_weights({request.path, request.config, overrides, request.normalize, request.classes});
-  for (const auto& [flag, given] : {std::pair{"--config", !request.config.empty()},
-                                    {"--normalize", !request.normalize.empty()},
-                                    {"--classes", request.classes > 0}})
-    if (given) fail_usage(flag, " is for files of weights alone; a run and a checkpoint know it themselves");
-  return load_model(request.path, request.checkpoint, overrides);
+  if (!request.data.empty()) overrides.push_back(data_root_override(request.data));
+  return load_model_or_weights({request.path, request.checkpoint, std::move(overrides), request.bare});
 }
 
 }  // namespace

@@ -361,7 +361,7 @@ TEST_F(AttackVerb, WeightsAloneNeedTheirNormalisation) {
     arguments.insert(arguments.end(), pgd.begin(), pgd.end());
     return run_program(arguments);
   };
-  expect_failure(of({}), 2, "has weights alone; give --config");
+  expect_failure(of({}), 2, "whose router has settings that no shape tells; give --config");
   expect_failure(of({"--config", unnormalised}), 2, "give --normalize imagenet, MEAN:STD");
   expect_failure(of({"--config", config, "--classes", "5"}), 2, "--classes 5: ");
   expect_failure(of({"--config", config, "--set", "data.classes=6"}), 1,

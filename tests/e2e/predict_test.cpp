@@ -91,6 +91,17 @@ TEST_F(PredictVerb, ABadImageDoesNotStopTheOthers) {
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 3) << result.err;
 }
 
+TEST_F(PredictVerb, SaysWhatIsWrongWithAMissingModelAndExchangedArguments) {
+  expect_failure(run_program({"predict", folder_->path("vit.safetensors"), image()}), 1,
+                 "vit.safetensors: no such file or folder; name a run folder");
+  expect_failure(run_program({"predict", image(), run()}), 2, "the model comes first, then the images");
+  expect_failure(run_program({"predict", folder_->path("images"), folder_->path("vit.pth")}), 2,
+                 "the model comes first, then the images");
+  expect_failure(run_program({"predict", run(), image(), "--labels", "imagenet1k"}), 2,
+                 "--labels is for files of weights alone");
+  expect_failure(run_program({"eval", folder_->path("vit.safetensors")}), 1, "no such file or folder");
+}
+
 TEST_F(PredictVerb, TakesPicturesOfAnySizeAndColour) {
   const std::string tall = folder_->write("tall.png", encode_png(at::full({3, 40, 23}, 90, at::kByte)));
   const std::string small = folder_->write("small.png", encode_png(at::full({1, 5, 7}, 90, at::kByte)));
