@@ -162,7 +162,8 @@ TEST_F(AttackVerb, AFolderIsOfOneAttack) {
   expect_failure(attack("--attack pgd --images 8 --out " + run()), 2, "cannot write an attack into");
   const std::string before = bytes(at("one/result.json"));
   write_file_atomically(at("one/result.json"), before.substr(0, 200));
-  expect_failure(attack(pgd + " --eps 2/255"), 1, "is damaged; remove its folder and attack again");
+  expect_failure(attack(pgd + " --eps 2/255"), 1,
+                 "is damaged (is not a JSON object); remove its folder and attack again");
 }
 
 TEST_F(AttackVerb, DamagedPiecesAreNamed) {

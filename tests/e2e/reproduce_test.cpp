@@ -84,9 +84,9 @@ TEST(ReproduceProgram, RunsNothingOfTheWorkingFolder) {
   fs::permissions(python, fs::perms::owner_all);
   folder.write("vl_convert.py", "open('module_was_run', 'w')\n");
   folder.write("os.py", "open('module_was_run', 'w')\n");
-  const ProgramResult result = reproduce(folder, {"pmoe/table1"});
+  const ProgramResult result = reproduce(folder, {"pmoe/t1", "--scale", "smoke", "--synthetic"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_TRUE(fs::exists(folder.path("runs/reproduce/pmoe/table1-small/chart-1.vl.json")));
+  EXPECT_TRUE(fs::exists(folder.path("runs/reproduce/pmoe/t1-smoke/chart-1.vl.json")));
   EXPECT_FALSE(fs::exists(python + ".was_run"));
   EXPECT_FALSE(fs::exists(folder.path("module_was_run")));
 }
