@@ -145,7 +145,8 @@ at::Tensor inside_ball(const at::Tensor& perturbed, const at::Tensor& x, const T
   if (threat.norm != Norm::l2) return perturbed;  // to_ball() rounds the bounds of linf inwards
   at::Tensor inside = perturbed;
   const at::Tensor centre = x.to(at::kDouble);
-  for (double shrink = 1e-8; shrink < 1; shrink *= 2) {
+  const double rounding = perturbed.scalar_type() == at::kDouble ? 1e-15 : 1e-8;
+  for (double shrink = rounding; shrink < 1; shrink *= 2) {
     const at::Tensor delta = inside.to(at::kDouble) - centre, norm = image_norms(delta, Norm::l2),
                      outside = norm > threat.epsilon;
     if (!outside.any().item<bool>()) break;
