@@ -1,6 +1,6 @@
 """Sums the results of all kinds of tests in a folder and prints `N passed, N failed, N skipped` as the last line.
 
-gtest.json is GoogleTest's report; *.txt have lines `passed NAME`, `failed NAME` or `skipped NAME: why`.
+gtest-*.json are GoogleTest's reports, one of each process; *.txt have lines `passed NAME`, `failed NAME` or `skipped NAME: why`.
 Exits 1 if a test failed or none ran.
 """
 import collections
@@ -34,7 +34,8 @@ def count_gtest(path, counts, skipped):
 def main(folder):
     counts = collections.Counter(passed=0, failed=0, skipped=0)
     skipped = []
-    count_gtest(folder / "gtest.json", counts, skipped)
+    for log in sorted(folder.glob("gtest-*.log")):
+        count_gtest(log.with_suffix(".json"), counts, skipped)
     for path in sorted(folder.glob("*.txt")):
         for line in path.read_text().splitlines():
             word = line.split(" ", 1)[0]

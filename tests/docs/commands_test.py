@@ -5,6 +5,7 @@ The blocks run in one scratch folder, page after page, with the built program on
 own files. Configurations are cut to a few steps, figures to their smallest scale without data. Left out are blocks with ./dev, one of which runs this test, and those that
 install the library: tests/e2e/install_test.sh, own_router_page_test.sh and tests/python/install_test.sh do what they say.
 """
+import importlib.util
 import os
 import pathlib
 import re
@@ -68,9 +69,12 @@ def run(command, folder):
 
 
 def run_python(page, folder):
-    """The page's ```python blocks with the built package; None where there are none or it is not built."""
+    """The page's ```python blocks with the built package; None where there are none, or it or a package is missing."""
     program = "".join(blocks(page, "python"))
     if not program or not (PACKAGE / "sparsight/_ops.so").exists():
+        return None
+    if "import xxhash" in program and importlib.util.find_spec("xxhash") is None:
+        print(f"{page.name}: its python blocks are not run, since xxhash is not installed")
         return None
     (folder / "page.py").write_text(program)
     return subprocess.run([sys.executable, "page.py"], cwd=folder, env={**os.environ, "PYTHONPATH": str(PACKAGE)}, text=True,
