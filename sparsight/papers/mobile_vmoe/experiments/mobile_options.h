@@ -12,13 +12,13 @@ struct MobileOptions {
   Repeats repeats;
   std::string size = "6x64";
   int64_t patch = 8;
-  std::vector<int64_t> stem = {32, 64, 128};
+  std::vector<int64_t> stem = {16, 32, 64};
   int64_t experts = 10, k = 1, layers = 2;
   double lambda = 0.3;
   int64_t groups = 10, classes_per_group = 5;  // of generated images
   int64_t train_images = 0, test_images = 0, epochs = 10, batch = 64;
   double lr = 1e-3, weight_decay = 0.05, warmup_epochs = 1;
-  std::string precision = "fp32";
+  std::string precision = "bf16";
   void declare(OptionSet& set);
 };
 

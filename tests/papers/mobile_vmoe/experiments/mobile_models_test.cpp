@@ -85,14 +85,14 @@ TEST(MobileModels, M40_TheDenseCounterpartCostsAsMuchAsTheExperts) {
   EXPECT_EQ(layer, (Json::array({{{"blocks", {-2, -1}}, {"hidden", 768}}})));
 }
 
-// Scale small: stages of one residual block of 32, 64 and 128 channels, with 27*32 + 9*32*32 + 3*32 = 10,176, 9*32*64 +
-// 9*64*64 + 32*64 = 57,344 and 229,376 weights and three norms each, then a projection of 128 channels instead of 48
+// Scale small: stages of one residual block of 16, 32 and 64 channels, with 27*16 + 9*16*16 + 3*16 = 2,784, 9*16*32 +
+// 9*32*32 + 16*32 = 14,336 and 57,344 weights and three norms each, then a projection of 64 channels instead of 48
 // values to each of 17 tokens instead of 65.
 TEST(MobileModels, ScaleSmallHasConvolutionsBeforeTheTransformer) {
   const MobileModel dense = model(kDense);
   const MobileCost small = cost_of(dense, mobile_options(Scale::small), synthetic());
   EXPECT_NEAR(small.parameters - cost(dense).parameters,
-              (10176 + 57344 + 229376 + 192 + 384 + 768 + (128 - 48) * 64 - 48 * 64) / 1e3, 1e-9);
+              (2784 + 14336 + 57344 + 96 + 192 + 384 + (64 - 48) * 64 - 48 * 64) / 1e3, 1e-9);
   EXPECT_EQ(sections(dense).at("model").at("stem_norm"), "batch");
 }
 
