@@ -47,6 +47,7 @@ RETIRED = {
     r"settled\(": "with_preset",
     r"joined_digits|kLargestDigit|few_vectors|befores|measure_apart": "quantised row, bf16x3 split, small-M",
     r"\w*(?-i:Stands?Ins?[A-Z])\w*": "synthetic substitute",
+    r"(?-i:(//|#) Of)": "a comment with a subject",
 }
 THIS = "tools/check_words.py"
 KINDS = ("*.h", "*.cpp", "*.py", "*.sh", "*.md", "*.toml", "*.cmake", "CMakeLists.txt", "dev")

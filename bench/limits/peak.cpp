@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kSeconds = 1e-3;  // of a run
 
-// Of the calling thread.
+// The calling thread's time.
 double processor_seconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -20,8 +20,8 @@ struct MedianInterval {
 };
 MedianInterval median_interval(std::vector<double> values);
 
-// Of the ratios ours / other, round by round: below 1 ours is faster. Slow phases of the machine affect both times of a
-// round, and so cancel. Both have one value per round.
+// The interval of the ratios ours / other, round by round: below 1 ours is faster. Slow phases of the machine affect
+// both times of a round, and so cancel. Both have one value per round.
 MedianInterval ratio_interval(const std::vector<double>& ours, const std::vector<double>& other);
 
 std::string text(const MedianInterval& interval);  // "0.83 [0.79, 0.90]"

@@ -66,7 +66,7 @@ std::function<void()> work_of(OurModel& model, bool training) {
 
 double operations_of(const OurModel& model, bool training) { return (training ? 3 : 1) * model.operations(); }
 
-// Of the type of the case's products, operations per second; 60 ms.
+// Operations per second in the type of the case's products; takes 60 ms.
 double peak_now(const Peaks& peaks, bool bf16) {
   const PeakRates rates = measure_peaks(peaks);
   return bf16 ? rates.for_bf16() : rates.for_fp32();

@@ -104,7 +104,7 @@ std::string time_of(const TimesByName& times, const std::string& name) {
   return times.contains(name) ? milliseconds(median(times.at(name))) : "-";
 }
 
-// Of `ours` against another.
+// The ratio of `ours` to another.
 std::string ratio_of(const TimesByName& times, const std::string& ours, const std::string& other) {
   return times.contains(other) ? text(ratio_interval(times.at(ours), times.at(other))) : "-";
 }

@@ -42,7 +42,7 @@ double rate_in(const RoundTimes& times, Column peak, double operations, size_t r
   return operations > 0 ? operations / times[peak][round] : 0;
 }
 
-// Of each round.
+// One limit for each round.
 std::vector<double> packed_limit(const RoundTimes& times, const Peaks& peaks, Column type, double operations) {
   std::vector<double> limit;
   for (size_t round = 0; round < times[kFp32].size(); ++round) {

@@ -27,8 +27,8 @@ Routing with_random_experts(const Routing& routing, uint64_t seed);
 OutputRedundancy output_redundancy(MoeLayer& layer, const MoeInput& input, const Routing& clean,
                                    const Routing& attacked, uint64_t seed);
 
-// Of each MoE layer of a model, by path, in one pass over the clean images. attacked: the routings of the attacked
-// images (routings_of), for the same images in the same order. Soft layers are left out.
+// The redundancy of each MoE layer of a model, by path, in one pass over the clean images. attacked: the routings of
+// the attacked images (routings_of), for the same images in the same order. Soft layers are left out.
 std::map<std::string, OutputRedundancy> output_redundancy(ImageModel& model, const ModelInput& clean,
                                                           const Routings& attacked, uint64_t seed);
 

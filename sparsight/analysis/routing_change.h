@@ -50,14 +50,14 @@ at::Tensor token_changes(const ExpertSets& clean, const ExpertSets& attacked,
 RoutingChange routing_change(const ExpertSets& clean, const ExpertSets& attacked,
                              BothEmpty both_empty = BothEmpty::unchanged, const at::Tensor& images = {});
 
-// Of one layer.
+// What changed in one layer.
 struct LayerChange {
   std::string layer;
   int64_t experts = 0, per_token = 0;
   RoutingChange kept, chosen;  // after capacity, and before it
 
-  // Of two independent uniform choices of per_token of the experts; 0 where only one choice exists (E = K), or where
-  // tokens have no fixed number of experts.
+  // The rate between two independent uniform choices of per_token of the experts; 0 where only one choice exists
+  // (E = K), or where tokens have no fixed number of experts.
   double chance() const;
   // kept.rate() / chance(); NaN where that is 0.
   double of_chance() const;

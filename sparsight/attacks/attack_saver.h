@@ -21,7 +21,7 @@ class AttackSaver {
   // that fails is a warning, the first time.
   AttackSaver(std::string path, AttackedModel& model, double every);
 
-  // Of the attack so far, with those before it was killed.
+  // The time of the attack so far, with that before it was killed.
   double seconds() const;
   // For an attack that is done. check_finished() raises Error if a loop of the file did not run again.
   void check_finished() const;

@@ -29,7 +29,7 @@ struct AttackCost {
 AttackCost operator-(const AttackCost& a, const AttackCost& b);
 AttackCost& operator+=(AttackCost& sum, const AttackCost& cost);
 
-// Of the images that went through a backward pass.
+// Counts of the images that went through a backward pass.
 struct GradientCounts {
   int64_t images = 0, zero = 0, not_finite = 0;
 };

@@ -13,14 +13,15 @@ namespace sparsight {
 bool are_probabilities(const at::Tensor& outputs);
 inline constexpr const char* kProbabilitiesWarning = "the model's outputs are probabilities: attacks need logits";
 
-// Of the model: its passes differ, though the stages do not average over passes; its outputs are probabilities rather
-// than logits; some correct images have a dlr gradient of 0; it has too few classes for the targets. Costs 6 queries
-// and a gradient of each image of `batch`. gradients: false for a model that has none, whose dlr is then not looked at.
+// Warnings about the model: its passes differ, though the stages do not average over passes; its outputs are
+// probabilities rather than logits; some correct images have a dlr gradient of 0; it has too few classes for the
+// targets. Costs 6 queries and a gradient of each image of `batch`. gradients: false for a model that has none, whose
+// dlr is then not looked at.
 std::vector<std::string> model_warnings(AttackedModel& model, const AttackBatch& batch,
                                         const std::vector<CascadeStage>& stages, bool gradients = true);
 
-// Of the stages of a cascade over `images` images: an attack without gradients did better than those with gradients, by
-// more than 0.2 % of the images.
+// Warnings about the stages of a cascade over `images` images: an attack without gradients did better than those with
+// gradients, by more than 0.2 % of the images.
 std::vector<std::string> stage_warnings(const std::vector<StageResult>& stages, int64_t images);
 
 }  // namespace sparsight

@@ -59,7 +59,7 @@ at::Tensor losses_of(const ModelOutput& output, const Objective& objective, cons
 
 void add(at::Tensor& sum, const at::Tensor& term) { sum = sum.defined() ? sum + term : term; }
 
-// Of one pass.
+// What one pass returns.
 struct PassResult {
   at::Tensor loss, gradient, logits;
 };

@@ -11,7 +11,7 @@ struct TransferResult {
   at::Tensor target_clean;    // [B] bool: whether the other model classifies the clean images correctly
   at::Tensor target_correct;  // [B] bool: whether it does so with the adversarial images
 
-  // Of the images that the target gets right when clean, the share that it gets wrong; 0 without any.
+  // The share that the target gets wrong among the images that it gets right when clean; 0 without any.
   double success_rate() const;
 };
 

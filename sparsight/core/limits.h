@@ -9,9 +9,9 @@ namespace sparsight {
 
 // JSON. Copies, comparisons and output of a value recurse, so the stack bounds its depth. Our files nest 8 deep.
 inline constexpr size_t kMaxJsonDepth = 64;
-// Of one object. Lookups in it are linear; the largest objects of our files have a key per MoE layer.
+// Keys of one object. Lookups in it are linear; the largest objects of our files have a key per MoE layer.
 inline constexpr size_t kMaxJsonKeys = 10'000;
-// Of one text. An empty string or list takes 64 bytes of memory, so these take a quarter of a gigabyte.
+// Values of one text. An empty string or list takes 64 bytes of memory, so these take a quarter of a gigabyte.
 inline constexpr size_t kMaxJsonValues = size_t{1} << 22;
 inline constexpr size_t kMaxJsonBytes = size_t{1} << 24;  // of a file that is one JSON text; a job's has kilobytes
 

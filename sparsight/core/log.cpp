@@ -18,7 +18,7 @@
 namespace sparsight {
 namespace {
 
-// Of warnings and errors, which may quote what the user gave, such as a value of a megabyte.
+// The limit of warnings and errors, which may quote what the user gave, such as a value of a megabyte.
 constexpr size_t kMaxMessageBytes = 1000;
 
 struct LogState {

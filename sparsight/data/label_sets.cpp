@@ -2,7 +2,7 @@
 
 namespace sparsight {
 
-// Of equal values argmax returns the first.
+// argmax returns the first of equal values.
 at::Tensor first_classes(const at::Tensor& sets) { return sets.to(at::kByte).argmax(1); }
 
 }  // namespace sparsight

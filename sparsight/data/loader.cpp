@@ -136,7 +136,7 @@ Loader::~Loader() = default;
 
 namespace {
 
-// Of an epoch, where sampling can repeat images.
+// The fewest samples of an epoch, where sampling can repeat images.
 int64_t fewest_samples(const LoaderOptions& options) { return options.drop_last ? options.batch : 0; }
 
 }  // namespace

@@ -40,7 +40,7 @@ const std::vector<RemoteSet>& remote_sets();
 // Weights of models, for train.init_from; each "set" is one file.
 const std::vector<RemoteSet>& remote_weights();
 
-// Of both. Raises UsageError naming the nearest one.
+// The set of either list with that name. Raises UsageError naming the nearest one.
 const RemoteSet& find_remote_set(const std::string& name);
 // Where its files go below the folder of all datasets: "mnist", "weights/resnet50".
 std::string usual_folder(const RemoteSet& set);

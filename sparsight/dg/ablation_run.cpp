@@ -85,7 +85,7 @@ std::vector<int64_t> tested(const DgAblation& ablation) {
   return all;
 }
 
-// Of the environments that are tested, and their average.
+// The titles of the environments that are tested, and of their average.
 std::vector<std::string> titles_of(const DgAblation& ablation) {
   const DgRun& run = ablation.run;
   std::vector<std::string> names;
@@ -117,7 +117,7 @@ DgRunList runs_of(const DgAblation& ablation, const DgRun& baseline, const Ablat
   return runs;
 }
 
-// Of the average over environments, over the trials that have both.
+// The difference of the average over environments, over the trials that have both.
 TableFact difference_from(const std::map<int64_t, double>& baseline, const std::map<int64_t, double>& row) {
   std::vector<double> a, b;
   for (const auto& [trial, average] : row)

@@ -37,7 +37,7 @@ std::vector<DgRun> ablation_runs(const DgAblation& ablation, const AblationRow& 
 // A job for each different configuration, trial and test environment.
 JobList ablation_jobs(const DgAblation& ablation, const std::vector<AblationRow>& rows);
 
-// Of what has been run so far, by training-domain validation: accuracies by test environment and their average, its
+// What has been run so far, by training-domain validation: accuracies by test environment and their average, its
 // difference from the baseline over paired trials with a 95 % interval, and the costs. A row without runs is open.
 DgTable ablation_table(const DgAblation& ablation, const std::vector<AblationRow>& rows, const JobStore& store);
 

@@ -12,7 +12,7 @@ namespace sparsight {
 struct AblationSetting {
   std::string name;                   // "linear"
   std::vector<std::string> settings;  // "section.key=value"
-  // Of a placement of MoE layers: their blocks in a model of `depth` blocks; null for all others.
+  // A placement of MoE layers: their blocks in a model of `depth` blocks; null for all other ablations.
   std::function<std::vector<int64_t>(int64_t depth)> blocks = {};
 };
 
@@ -29,7 +29,7 @@ const std::vector<Ablation>& gmoe_ablations();
 // The factors with these names, in this order. Raises UsageError naming the nearest one.
 std::vector<Ablation> ablations_named(const std::vector<std::string>& names);
 
-// Of "router.k=1,2,4" or "moe.blocks=[2],[0,2]": the setting is the factor's name. Commas within brackets, braces or
+// The ablation of "router.k=1,2,4" or "moe.blocks=[2],[0,2]": the setting is the factor's name. Commas within brackets, braces or
 // quotes do not separate values. Raises UsageError for any other string, and for a value that is there twice.
 Ablation own_ablation(const std::string& text);
 

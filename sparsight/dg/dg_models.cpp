@@ -3,7 +3,7 @@
 namespace sparsight {
 namespace {
 
-// Of GMoE's authors, in their code: learning rate and weight decay by dataset; the first line is for those that they do
+// What the code of GMoE's authors has: learning rate and weight decay by dataset; the first line is for those that they do
 // not name. Random search has no weight decay.
 std::vector<ProtocolDefault> gmoe_defaults() {
   const struct {

@@ -96,7 +96,7 @@ Json cost_in(const Json& done) {
   return cost;
 }
 
-// Of a setting "section.key"; null where the configuration has none.
+// The value of the setting "section.key"; null where the configuration has none.
 Json value_at(const Json& config, const std::string& key) {
   const size_t dot = key.find('.');
   return member(member(config, key.substr(0, dot)), key.substr(dot + 1));

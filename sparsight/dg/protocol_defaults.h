@@ -24,7 +24,7 @@ struct ProtocolDefault {
   Json value;       // null: the usual one
   // dg/random_range.h; "": it is not sampled. Nothing: the usual one.
   std::optional<std::string> range = {};
-  // Of the hyper-parameter that the setting follows, where that is another one than usual: "lr_g". The usual one is
+  // The hyper-parameter that the setting follows, where that is another one than usual: "lr_g". The usual one is
   // still drawn, as in DomainBed, but not used.
   std::string name = {};
 };

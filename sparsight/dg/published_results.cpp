@@ -9,7 +9,7 @@ namespace {
 
 const char* const kGmoe = "Li et al. 2023, table 1";
 const char* const kGmoeCombined = "Li et al. 2023, table 2";
-// Of the first preprint, whose SF-MoE is a predecessor of GMoE: four experts in blocks 5 and 11, two for each token.
+// The first preprint's SF-MoE is a predecessor of GMoE: four experts in blocks 5 and 11, two for each token.
 const char* const kPreprint = "Li et al. 2022, first preprint";
 const char* const kDomainBed = "Gulrajani and Lopez-Paz 2021";
 

@@ -237,7 +237,7 @@ std::vector<std::string> log_files(const std::string& path) {
   return files;
 }
 
-// Of one file, in the order in which they begin.
+// The logs of one file, in the order in which they begin.
 std::vector<DgLog> logs_in(const std::string& file) {
   std::vector<DgLog> logs;
   std::map<std::string, size_t> places;  // by "args"

@@ -83,7 +83,7 @@ std::vector<nlohmann::ordered_json> domainbed_lines(const DgLog& log);
 // The lines with their checksums (io/checked_json.h), which DomainBed's scripts pass over: the text of a results.jsonl.
 std::string dg_log_text(const std::vector<nlohmann::ordered_json>& lines);
 
-// Of one results.jsonl. Raises Error, which names the file, as dg_result() and for a damaged line.
+// Reads one results.jsonl. Raises Error, which names the file, as dg_result() and for a damaged line.
 DgResult read_dg_result(const std::string& file);
 
 // One run from its lines. Raises Error for a missing key, a step, seed, environment or cost that is no whole number of

@@ -13,8 +13,8 @@ std::string comparable_name(const std::string& name);
 // As in DomainBed's tables, "RotatedMNIST", whatever way the name is written; others as they are.
 std::string dataset_title(const std::string& dataset);
 
-// Of environments 0 to count - 1: DomainBed's names; of a dataset that it does not know `names`, where there are so
-// many; else numbers.
+// The titles of environments 0 to count - 1: DomainBed's names; for a dataset that it does not know `names`, where
+// there are so many; else numbers.
 std::vector<std::string> environment_titles(const std::string& dataset, const std::vector<std::string>& names,
                                             size_t count);
 

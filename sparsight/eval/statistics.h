@@ -11,14 +11,14 @@ struct Interval {
   double low = 0, high = 0;
 };
 
-// Of at least one value.
+// Needs at least one value.
 double mean(const std::vector<double>& values);
 
 // sqrt(sum of (x - mean)^2 / (n - ddof)): ddof 1 estimates the deviation of the population from a sample, ddof 0 is
 // that of the values themselves. Needs more than ddof values.
 double standard_deviation(const std::vector<double>& values, int64_t ddof = 1);
 
-// Of the mean: standard_deviation / sqrt(n). Needs two values.
+// The standard error of the mean: standard_deviation / sqrt(n). Needs two values.
 double standard_error(const std::vector<double>& values);
 
 // Confidence interval of the probability of success, given `successes` of `trials` (Wilson 1927, without continuity

@@ -88,7 +88,7 @@ class FilePredictor {
   }
 
  private:
-  // Of the images that could be read; none if one of them has no prediction.
+  // Predictions for the images that could be read; none if one of them has no prediction.
   std::vector<Prediction> predictions_of(const ImageBatch& batch) {
     std::vector<at::Tensor> inputs;
     std::vector<std::string> names;

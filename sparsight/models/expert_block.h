@@ -31,7 +31,7 @@ struct ConvBlockRecipe {
   bool relu = false;  // f of the equation
   // The dense block or, with `branch`, only what it adds to its shortcut.
   std::function<std::shared_ptr<ConvBlock>(bool branch)> make;
-  // Of Shortcut::projection, with the name that its parameters have in the dense block.
+  // The convolution of Shortcut::projection, with the name that its parameters have in the dense block.
   std::function<std::shared_ptr<ConvBlock>()> projection = {};
   std::string projection_name = {};
 

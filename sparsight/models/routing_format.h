@@ -9,7 +9,7 @@ inline constexpr const char* kRoutingFormat = "sparsight.routings";
 inline constexpr const char* kRoutingVersion = "2";      // choices may be [n,S,K]; with logits and images
 inline constexpr const char* kFlatRoutingVersion = "1";  // choices are [A]
 
-// Of each image: [n] int64, [n] int64, all ids concatenated as UTF-8, and [n] int64: where each ends.
+// What there is for each image: [n] int64, [n] int64, all ids concatenated as UTF-8, and [n] int64: where each ends.
 inline constexpr const char* kImageLabels = "images/label";
 inline constexpr const char* kImageDomains = "images/domain";
 inline constexpr const char* kImageIds = "images/id";

@@ -24,8 +24,8 @@ struct RoutedImage {
 class RoutingRecordWriter {
  public:
   explicit RoutingRecordWriter(const std::string& path) : columns_(path) {}
-  // Of one batch, whose images are `images`, for all batches or none. Raises Error where the routings of a layer differ
-  // in kind or sizes between batches.
+  // Adds one batch, whose images are `images`: given for all batches or none. Raises Error where the routings of a
+  // layer differ in kind or sizes between batches.
   void add(const Routings& routings, const std::vector<RoutedImage>& images);
   // Writes the file. source: what the manifest says about the images and the model, {"data", "split", "classes",
   // "domains", "checkpoint", ...} as far as it is known.

@@ -5,7 +5,7 @@
 
 namespace sparsight {
 
-// Of the values of one channel in one row of a map.
+// The moments of one channel's values in one row of a map.
 struct ChannelMoments {
   float mean = 0;
   float squares = 0;  // sum of (value - mean)²

@@ -13,7 +13,7 @@
 
 namespace sparsight {
 
-// Of a batch norm with its running averages, as y = scale x + shift per channel: scale = weight / sqrt(variance +
+// A batch norm with its running averages as y = scale x + shift per channel: scale = weight / sqrt(variance +
 // epsilon), shift = bias - mean * scale. In fp64, [C] each.
 struct BatchNormAffine {
   at::Tensor scale, shift;

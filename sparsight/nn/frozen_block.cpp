@@ -25,7 +25,7 @@ FrozenSpace& frozen_space() {
   thread_local FrozenSpace scratch;
   return scratch;
 }
-// Of the calling thread, shared by its tasks.
+// Each calling thread has one, which its tasks share.
 struct SharedSpace {
   cpu::Workspace qkv, mixed, hidden, residual;
 };

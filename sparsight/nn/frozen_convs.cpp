@@ -19,7 +19,7 @@ constexpr int64_t kWorkAtOnce = int64_t{1} << 20;    // multiply-adds of a task,
 constexpr int64_t kChannelGrain = 32;                // channels of a task are a multiple of this
 constexpr int64_t kFloatsAtOnce = int64_t{1} << 21;  // of the hidden maps of the images in work
 
-// Of the calling thread, shared by its tasks.
+// Each calling thread has one, which its tasks share.
 struct ConvBuffers {
   std::array<cpu::Workspace, 2> hidden;
   cpu::Workspace raw;

@@ -36,7 +36,7 @@ class PackedCache {
   // The copy of that key, or else what pack() returns, which is kept. From any thread.
   at::Tensor get(const PackedKey& key, const std::function<at::Tensor()>& pack);
 
-  // Of the calling thread: that of the innermost PackedCacheScope, or null.
+  // The calling thread's cache: that of the innermost PackedCacheScope, or null.
   static PackedCache* current();
 
  private:

@@ -6,8 +6,8 @@ namespace sparsight {
 
 enum class ProductType { fp32, bf16 };
 
-// Of the calling thread: that of the innermost ProductScope, else bf16 under torch's autocast of CPUs to bf16 if the
-// level in use multiplies bf16 (ops/cpu/isa.h), else fp32.
+// The calling thread's type: that of the innermost ProductScope, else bf16 under torch's autocast of CPUs to bf16 if
+// the level in use multiplies bf16 (ops/cpu/isa.h), else fp32.
 ProductType product_type();
 
 // Forces the type while it lives: the backward pass multiplies as the forward pass did, but runs outside autocast.

@@ -8,7 +8,7 @@
 
 namespace sparsight {
 
-// Of each row y of a branch: row_factor * dropout(y).
+// Each row y of a branch becomes row_factor * dropout(y).
 struct BranchDrop {
   DropoutMask dropout = {};    // O columns
   at::Tensor row_factor = {};  // [R] fp32 on the CPU, as of drop path: 0 or 1/keep; undefined: ones

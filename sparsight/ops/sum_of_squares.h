@@ -7,9 +7,9 @@
 
 namespace sparsight {
 
-// Of real floating-point tensors of any layout. Chunks of a fixed size are summed in order, each in the type of the
-// tensor (at least fp32): the same bits for any number of threads. Not finite if an element is not finite, or if the
-// squares overflow.
+// The tensors are real floating-point ones of any layout. Chunks of a fixed size are summed in order, each in the type
+// of the tensor (at least fp32): the same bits for any number of threads. Not finite if an element is not finite, or if
+// the squares overflow.
 double sum_of_squares(const std::vector<at::Tensor>& tensors);
 
 }  // namespace sparsight

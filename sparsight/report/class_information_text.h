@@ -10,7 +10,7 @@ namespace sparsight {
 // "0.16 bits (shuffled classes: 0.05 +- 0.02, at most 3.00)". of: "classes", what was shuffled. "" where `information`
 // has no bits.
 std::string information_text(const Json& information, const std::string& of);
-// Of the "class_information" of an entry of "layers"; "" where it has none.
+// The text for the "class_information" of an entry of "layers"; "" where it has none.
 std::string class_information_text(const Json& layer);
 
 }  // namespace sparsight

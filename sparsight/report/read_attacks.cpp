@@ -37,7 +37,7 @@ std::vector<std::string> attack_names(const std::string& run) {
   return names;
 }
 
-// Of the largest epsilon of a curve that has pictures. Folder names come from an untrusted file.
+// Takes the attack with the largest epsilon of a curve that has pictures. Folder names come from an untrusted file.
 void take_from_curve(ShownAttack& attack, const std::string& run, const std::string& folder,
                      std::vector<std::string>& warnings) {
   const Json& points = member(attack.curve, "points");

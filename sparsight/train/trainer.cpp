@@ -159,7 +159,7 @@ Evaluation Trainer::evaluate_model(Loader& loader, const std::string& title) {
   return evaluation;
 }
 
-// Of the updates since the last evaluation; null if there are none.
+// Means over the updates since the last evaluation; null if there are none.
 Json Trainer::updates_before(int64_t peak_bytes) const {
   const UpdateTimes& times = progress_.since_evaluation;
   if (times.steps == 0) return Json();
@@ -294,7 +294,7 @@ void Trainer::load_best() {
   load_tensors(setup_.algorithm->prediction_tensors(), {best.training}, kPredictionTensors);
 }
 
-// Of weights that the algorithm ended with, which no evaluation has seen: validation and monitor.
+// Evaluates the weights that the algorithm ended with, which no evaluation has seen: validation and monitor.
 void Trainer::evaluate_result() {
   std::vector<Json> lines;
   for (const auto& [loader, split] :
@@ -308,7 +308,7 @@ void Trainer::evaluate_result() {
   for (const Json& line : lines) metrics_->write(line);
 }
 
-// Of images that loader.on_bad_image = "skip" left out, each counted once.
+// Counts the images that loader.on_bad_image = "skip" left out, each once.
 int64_t Trainer::note_unreadable() {
   int64_t training = 0;
   for (const EndlessLoader& loader : setup_.train_loaders) training += loader.unreadable();

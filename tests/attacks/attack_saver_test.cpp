@@ -210,7 +210,7 @@ class StateFile : public ::testing::Test {
       saver.check_finished();
     });
   }
-  // Of the file with one value changed.
+  // The complaint about the file with one value changed.
   std::string complaint_with(const std::string& pointer, const Json& value) {
     Json levels = levels_;
     levels[Json::json_pointer(pointer)] = value;

@@ -127,7 +127,7 @@ TEST(Fab, A32_KeepsItsConstraintsAndLowersRobustAccuracy) {
   }
 }
 
-// Of 4 classes there are 3 others, so 3 gradients for each image and step: that of z_y - z_y is 0 and says nothing.
+// With 4 classes there are 3 others, so 3 gradients for each image and step: that of z_y - z_y is 0 and says nothing.
 TEST(Fab, A32_UntargetedTakesTheGradientsOfTheOtherClasses) {
   AttackedFunction inner = test::toy_model();
   ObservedModel model(inner, false);

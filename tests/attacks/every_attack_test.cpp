@@ -37,7 +37,7 @@ std::shared_ptr<Attack> make_short(const std::string& name, const AttackContext&
   return attacks().make(name, settings, "attack", context);
 }
 
-// Of `count` images, or of few where an attack takes long.
+// `count` images, or few where an attack takes long.
 int64_t affordable(const std::string& name, int64_t count) { return name == "cascade" ? count / 3 : count; }
 
 constexpr Norm kNorms[] = {Norm::linf, Norm::l2};

@@ -29,7 +29,7 @@ at::Tensor gradient_at(AttackedModel& model, const Objective& objective, const A
   return evaluate_objective(model, objective, batch, pixels, 0).gradient;
 }
 
-// Of the summed cross entropy of `logits`, by central differences at pixels spread over the images; NaN elsewhere.
+// Checks the gradient of the summed cross entropy of `logits` by central differences at pixels spread over the images.
 void expect_gradient(const at::Tensor& gradient, const at::Tensor& pixels, const AttackLabels& labels,
                      const std::function<at::Tensor(const at::Tensor&)>& logits) {
   const torch::NoGradGuard no_grad;

@@ -85,7 +85,7 @@ TEST(LayerCost, ElementwiseOperationsByHand) {
   EXPECT_EQ(attention_cost({8, 2, true}, 5).elementwise, 5 * (32 + 8) + 4 * 2 * 25);
   EXPECT_EQ(attention_cost({8, 2, false}, 5).elementwise, 5 * (8 + 8) + 4 * 2 * 25);
   EXPECT_EQ(attention_cost({8, 2, true}, 5).multiply_adds, 5 * 4 * 64 + 2 * 25 * 8);
-  // Of one query: keys and values of 5 tokens, its own query and projection, 5 scores and as many weights.
+  // One query: keys and values of 5 tokens, its own query and projection, 5 scores and as many weights.
   EXPECT_EQ(attention_cost({8, 2, true}, 5, 1).multiply_adds, 5 * 2 * 64 + 2 * 64 + 2 * 5 * 8);
   EXPECT_EQ(attention_cost({8, 2, true}, 5, 1).parameters, attention_cost({8, 2, true}, 5).parameters);
 }

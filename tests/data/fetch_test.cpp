@@ -220,7 +220,7 @@ TEST(RemoteSets, WeightsAreWellFormed) {
   EXPECT_TRUE(says(complaint([] { find_remote_set("deit_smal"); }), "did you mean \"deit_small\"?"));
 }
 
-// Of weights the first digits of the SHA-256 are known.
+// The first digits of the SHA-256 of weights are known.
 TEST_F(Fetch, ChecksTheFirstDigitsOfADigest) {
   set_.files = {{"w.pth", hash_bytes(bytes_of("weights")).substr(0, 8), "", {}}};
   server_.answer("/a/w.pth", {{"weights"}});

@@ -42,7 +42,7 @@ Json all_values(const Json& row) {
   return values;
 }
 
-// Of one dataset: no name is missing, and none is added.
+// In the row of one dataset no name is missing, and none is added.
 void expect_row(const Json& row, const std::string& set) {
   const std::string algorithm = row.at("algorithm");
   const auto list = all_hyperparameters(algorithm, set, row.at("hparams_seed"), row.at("trial"));

@@ -66,7 +66,7 @@ Json cases(const char* kind) {
   return Json::parse(file)[kind];
 }
 
-// Of the crop, of all that follows it, and of both: no level differs. size: of the picture that is cropped.
+// No level differs after the crop, after all that follows it, and after both. size: of the picture that is cropped.
 void expect_reference(const Json& steps, const char* kind, at::IntArrayRef size) {
   const bool resized = steps[0]["op"] == "resize";
   const auto end_of_crop = steps.begin() + (resized ? 2 : 1);

@@ -148,8 +148,8 @@ TEST(DgResults, G45_TablesNameDatasetsAndEnvironments) {
   EXPECT_EQ(environment_titles("toy", {}, 2), (std::vector<std::string>{"0", "1"}));
 }
 
-// Of three environments, pairs are all but one: with runs that test one alone they are of a usual sweep. Of two, only
-// the runs themselves tell.
+// Pairs of three environments are all but one: with runs that test one alone they are of a usual sweep. With two
+// environments only the runs themselves tell.
 TEST(DgResults, G46_ASingleSourceIsToldFromAUsualSweep) {
   const ordered_json third = {{"env2_in_acc", .5}, {"env2_out_acc", .5}};
   const auto pair = line(.5, {{"test_envs", {0, 1}}}, 0, third), alone = line(.5, {}, 0, third);

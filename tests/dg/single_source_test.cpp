@@ -19,7 +19,7 @@ DgResult run(const std::string& algorithm, const std::vector<std::vector<double>
 
 }  // namespace
 
-// Of the baseline: its source is best (.8) at step 300 of hyper-parameters 1, which has .2 and .4. Of the other model:
+// The baseline's source is best (.8) at step 300 of hyper-parameters 1, which has .2 and .4. The other model has
 // .88 on the source, .3 and .44: 10 % more on the source; 50 % and 10 % more on the others, 30 % in the mean; their
 // means are .37 and .3, 23.3 % more.
 TEST(SingleSource, G46_ItsTableOfOwnRuns) {

@@ -44,8 +44,8 @@ to = 1
 end = 0.5
 )";
 
-// Of eval on the 64 test images of four classes, and of predict on one image. 16 patches and the class token, 4
-// experts.
+// Records of eval on the 64 test images of four classes, and of predict on one image: 16 patches and the class token,
+// 4 experts.
 void expect_records(const std::string& eval_file, const std::string& predict_file, const std::string& image) {
   const RoutingRecord split = read_routing_record(eval_file), one = read_routing_record(predict_file);
   ASSERT_EQ(split.images.size(), 64u);

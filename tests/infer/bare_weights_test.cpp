@@ -113,7 +113,7 @@ TEST(BareWeights, HaveTheClassNamesOfLabels) {
   EXPECT_NE(refused(folder.write("empty.txt", "\n")).find("is empty"), std::string::npos);
 }
 
-// Of the list's order, from the ILSVRC 2012 challenge.
+// Places in the list, from the ILSVRC 2012 challenge.
 TEST(BareWeights, ImagenetHasAThousandLabels) {
   const std::vector<std::string> labels = read_labels("imagenet1k");
   ASSERT_EQ(labels.size(), 1000u);

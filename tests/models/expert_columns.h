@@ -39,7 +39,7 @@ struct ColumnSettings {
   Json moe = Json::object();
 };
 
-// Of different colours.
+// Images of different colours.
 inline at::Tensor column_images(int64_t count, int64_t side = 16) {
   const at::Tensor colour = random_tensor({count, 3, 1, 1}, 6, torch::kFloat) * 2;
   return random_tensor({count, 3, side, side}, 5, torch::kFloat) + colour;

@@ -9,7 +9,7 @@ namespace {
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 
-// Of all taps, and of the "features".
+// The outputs of all taps, and the "features".
 Shapes shapes_of(const std::string& name, const Json& settings, const std::vector<int64_t>& moe_blocks = {}) {
   auto model = models().make(name, settings, "model", ModelContext{{3, 16, 16, 5}, default_moe_spec(moe_blocks)});
   initialize(*model, 1);

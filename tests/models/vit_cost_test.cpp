@@ -96,7 +96,7 @@ TEST(VitCost, ElementwiseOperationsByHand) {
   const auto elementwise = [&](const CostOptions& counted = {}) {
     return total(Vit(options, {{1, 4, 4, 3}, default_moe_spec()}).cost(counted)).elementwise;
   };
-  // Of each token: two norms of 28, biases of 16 + 8 + 4, scaled queries, two residuals and a position of 4, GELU 40.
+  // Each token: two norms of 28, biases of 16 + 8 + 4, scaled queries, two residuals and a position of 4, GELU 40.
   const int64_t tokens = 5 * (56 + 28 + 4 + 8 + 4 + 40), softmax = 2 * 25 * 4, patches = 4 * 4;
   EXPECT_EQ(elementwise(), tokens + softmax + patches + 28 + 3);
   EXPECT_EQ(elementwise({cost_convention("flops_elementwise")}), tokens + softmax + patches + 5 * 28 + 3);

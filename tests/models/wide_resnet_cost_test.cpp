@@ -19,7 +19,7 @@ Cost part(const std::vector<PartCost>& parts, const std::string& name) {
   return {};
 }
 
-// Of `side` pixels; a head of one number is that of two classes.
+// For images of `side` pixels; a head of one number is that of two classes.
 struct Network {
   Json config;
   int64_t side = 64, outputs = 1;

@@ -71,7 +71,7 @@ TEST(AttentionOp, ReproducesValuesWorkedByHandAtEveryLevel) {
     EXPECT_TRUE(test::near(forward(small_qkv(), 1, true, 2).log_sum, torch::tensor({1.0, 2.0}).view({1, 1, 2}), 1e-6));
 }
 
-// Of the first query alone: probabilities 1/2 1/2, output 6. Gradients of v: 1/2, 1/2; of the scores -1 1, so of q
+// The first query alone: probabilities 1/2 1/2, output 6. Gradients of v: 1/2, 1/2; of the scores -1 1, so of q
 // 0 * -1 + 1 * 1 = 1, and of k their products with q = 0.
 TEST(AttentionOp, ComputesTheFirstQueriesAlone) {
   test::at_each_level([&](const std::string& level) {
@@ -103,7 +103,7 @@ TEST(AttentionOp, TheFirstQueriesAreThoseOfAllAtEveryLevel) {
   EXPECT_THROW(attention(small_qkv(), 1, 0), Error);
 }
 
-// Of 197 tokens, 400 (two blocks of keys), 780 (three); heads of 1 to 400 columns (more than a block).
+// Shapes of 197 tokens, 400 (two blocks of keys), 780 (three); heads of 1 to 400 columns (more than a block).
 TEST(AttentionOp, AgreesWithTheReferenceAtEveryLevel) {
   std::vector<Shape> shapes{{1, 400, 1, 64}, {1, 780, 2, 7}, {1, 21, 1, 400}, {3, 40, 2, 1}};
   for (const int64_t tokens : {1, 2, 17, 50, 65, 197, 200})

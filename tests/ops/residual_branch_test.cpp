@@ -31,7 +31,7 @@ Tensors random_leaves(const std::vector<std::vector<int64_t>>& sizes, at::Scalar
   return leaves;
 }
 
-// Of rows of `width` columns: a quarter of the elements and a third of the rows, or only one of the two.
+// A drop for rows of `width` columns: a quarter of the elements and a third of the rows, or only one of the two.
 enum class Drops { none, elements, rows, both };
 BranchDrop drop_of(Drops drops, int64_t rows, int64_t width) {
   BranchDrop drop;

@@ -77,7 +77,7 @@ TEST(TaskTeam, RunsAloneInsideItsOwnWorkAndBesideAnotherCaller) {
   EXPECT_EQ(all, 2 * 2000 * 5);
 }
 
-// Of the caller and of another thread; the next run is as any.
+// Errors of the caller and of another thread; the next run is as any.
 TEST(TaskTeam, RethrowsWhatACallThrows) {
   const auto caller = std::this_thread::get_id();
   EXPECT_THROW(run_on_team(2, [] { throw std::runtime_error("in any"); }), std::runtime_error);

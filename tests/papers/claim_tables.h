@@ -18,7 +18,7 @@ using ClaimResult = std::function<Json(const Json& job)>;
 
 using ClaimTables = std::map<std::string, std::vector<ClaimResult>>;  // by the names of figures
 
-// Of each paper.
+// The tables of each paper.
 ClaimTables pmoe_claim_tables();
 ClaimTables robust_moe_theory_claim_tables();
 ClaimTables robust_moe_attack_claim_tables();

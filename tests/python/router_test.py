@@ -59,7 +59,7 @@ class EveryRouter(unittest.TestCase):
                 router = sparsight.Router(name, D, E)
                 router.eval()
                 x = images()
-                # Of hash, which has no state, the seed is a setting.
+                # The seed of hash, which has no state, is a setting.
                 other = sparsight.Router(name, D, E, seed=None if name == "hash" else 9).eval()
                 other.load_state_dict(router.state_dict())
                 file = io.BytesIO()

@@ -178,7 +178,7 @@ TEST_P(RouterAtItsLimits, TokensOfAnotherWidthAreRefusedInWords) {
   }
 }
 
-// Of another width, of another number of experts: strict loading raises an Error that names a weight with both shapes
+// Weights of another width or number of experts: strict loading raises an Error that names a weight with both shapes
 // and changes nothing, loading that may leave things out keeps the router's own weights and says so.
 TEST_P(RouterAtItsLimits, WeightsOfAnotherShapeAreRefusedInWords) {
   const auto own = layer();
@@ -264,7 +264,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, RouterAtItsLimits, ::testing::ValuesIn(router
 
 namespace {
 
-// Of two choices a token, from logits, noisy logits, noise scales and scores [N,E] and gates [N,2].
+// A routing of two choices a token, from logits, noisy logits, noise scales and scores [N,E] and gates [N,2].
 Routing routing_of(const std::vector<at::Tensor>& rows, const at::Tensor& valid) {
   Routing r;
   r.tokens = rows[0].size(0), r.experts = kExperts;

@@ -14,7 +14,7 @@ TEST(ExpertsPerToken, ForPeople) {
             "0.50 (0: 50 %, 1: 50 %)");
 }
 
-// Of 100 tokens with 9 different numbers the rarest is left out, the others stay in order.
+// Among 100 tokens with 9 different numbers the rarest is left out, the others stay in order.
 TEST(ExpertsPerToken, OfManyNumbersTheMostFrequent) {
   EXPECT_EQ(experts_per_token_text({5, 5, {0, 12, 12, 12, 1, 12, 12, 12, 12, 15}, {}}),
             "5.00 (1: 12 %, 2: 12 %, 3: 12 %, 5: 12 %, 6: 12 %, 7: 12 %, 8: 12 %, 9: 15 %, ...)");

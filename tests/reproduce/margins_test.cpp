@@ -16,7 +16,7 @@ ResultTable two(const std::vector<std::optional<double>>& ours, const std::vecto
   return curve_table({{"ours", 1, ours}, {"theirs", 1, theirs}});
 }
 
-// Of a difference of means the jackknife is the paired difference: 1, 2 and 3, with t(0.975, 2) = 4.3027 and standard
+// The jackknife of a difference of means is the paired difference: 1, 2 and 3, with t(0.975, 2) = 4.3027 and standard
 // error 1 / sqrt(3).
 TEST(Estimate, IsThePairedDifference) {
   const Estimate found = estimate(two({11, 22, 33}, {10, 20, 30}), difference_of(kOurs, kTheirs, "accuracy"));

@@ -88,7 +88,7 @@ TEST(ResultCharts, LogarithmicAxesTakePositiveNumbersOnly) {
   EXPECT_EQ(chart.spec.dump().find("\"log\""), std::string::npos);
 }
 
-// Of y against itself every point is at (y, y), with its x as text; the paper's too, without text.
+// In a chart of y against itself every point is at (y, y), with its x as text; the paper's too, without text.
 TEST(ResultCharts, XCanBeAMeasureAndPointsHaveLabels) {
   Drawn drawn;
   FigureChart chart = chart_of(FigureChart::Kind::line);

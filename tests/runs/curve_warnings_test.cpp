@@ -7,7 +7,7 @@
 namespace sparsight::curve_warnings_test {
 namespace {
 
-// Of 100 images the first `robust` ones.
+// An attack that the first `robust` of 100 images withstand.
 CurveAttack attack_of(const std::string& given, double epsilon, int64_t robust, bool gradients = true) {
   return {given, epsilon, gradients, torch::arange(100) < robust};
 }

@@ -86,7 +86,7 @@ const char* path_of(int descriptor, char* path) {
 
 enum class Fault { none, kill, full };
 
-// Of the next operation, if its file is watched.
+// The fault of the next operation, if its file is watched.
 Fault next(const char* operation, const char* path) {
   if (!is_watched(path)) return Fault::none;
   const Plan& faults = plan();

@@ -22,7 +22,7 @@ std::shared_ptr<ImageModel> small_model(const PixelStatistics& pixels, uint64_t 
   return model;
 }
 
-// Of `channels` and `classes`, 8 channels wide.
+// A network for `channels` and `classes`, 8 channels wide.
 std::shared_ptr<ImageModel> small_resnet(int64_t channels, int64_t classes, uint64_t seed) {
   Config config;
   for (const char* assignment : {"model.name=resnet", "model.base_width=8"}) config.set(assignment);

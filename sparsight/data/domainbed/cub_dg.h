@@ -34,7 +34,7 @@ using CubDgKeypoints = std::map<std::string, std::map<std::string, Keypoint>>;
 
 // Whether a folder has them.
 bool has_cub_dg_keypoints(const std::string& root);
-// Of a folder that build_cub_dg() made. Raises Error naming the line for other content.
+// Reads them from a folder that build_cub_dg() made. Raises Error naming the line for other content.
 CubDgKeypoints read_cub_dg_keypoints(const std::string& root);
 
 }  // namespace sparsight

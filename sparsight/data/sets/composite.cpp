@@ -105,7 +105,7 @@ class CompositeSet final : public DataSet {
     return image.narrow(1, cell / grid_ * height, height).narrow(2, cell % grid_ * width, width);
   }
 
-  // Of multi-label data: the class that each cell shows.
+  // The class that each cell of multi-label data shows.
   std::vector<int64_t> shown_classes(int64_t index) const {
     RandomStream random(seed_, "composite.labels." + part_, static_cast<uint64_t>(index));
     std::vector<int64_t> shown;

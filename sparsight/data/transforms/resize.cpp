@@ -24,7 +24,7 @@ void ResizeOptions::declare(OptionSet& set) {
 at::Tensor resize_image(const at::Tensor& image, int64_t height, int64_t width, const std::string& filter) {
   if (image.size(1) == height && image.size(2) == width) return image;
   constexpr int64_t kMaxPixels = 100'000'000;
-  // Of the result, and of what is resized along x only.
+  // The limit holds for the result and for what is resized along x only.
   if (std::max(height, image.size(1)) > kMaxPixels / width || image.size(2) > kMaxPixels / 64)
     fail("resizing a ", image.size(2), "x", image.size(1), " image to ", width, "x", height,
          " would make more than 100 million pixels; crop it first or give resize [height, width]");

@@ -112,7 +112,7 @@ SPARSIGHT_INLINE void transpose(const uint8_t* in, int64_t in_stride, int64_t he
     for (int64_t x = 0; x < width; ++x) out[x * out_stride + y] = in[y * in_stride + x];
 }
 
-// Of one plane. The results of a pass along x are `stride` bytes apart, a multiple of kBlock.
+// One plane of an image. The results of a pass along x are `stride` bytes apart, a multiple of kBlock.
 struct Plane {
   const uint8_t* in;
   int64_t in_stride, height, width;

@@ -44,7 +44,7 @@ at::Tensor warp(const at::Tensor& image, const WarpMatrix& matrix, const BorderF
 
 namespace {
 
-// Of one plane; x and y from the corner of the image, pixel centres at halves.
+// The value of one plane at x and y, counted from the corner of the image, with pixel centres at halves.
 uint8_t bilinear_at(const uint8_t* plane, int64_t height, int64_t width, double x, double y) {
   x -= 0.5, y -= 0.5;
   const auto column = static_cast<int64_t>(std::floor(x)), row = static_cast<int64_t>(std::floor(y));

@@ -15,7 +15,7 @@ double distribution(const at::Tensor& risks, double bandwidth, double at_risk) {
   return at::special_ndtr((at_risk - risks) / bandwidth).mean().item<double>();
 }
 
-// Of detached fp64 risks.
+// The risks are detached and fp64.
 double find_quantile(const at::Tensor& risks, double bandwidth, double quantile) {
   constexpr double kFar = 9;  // bandwidths, beyond which the normal distribution is 0 or 1
   double low = risks.min().item<double>() - kFar * bandwidth, high = risks.max().item<double>() + kFar * bandwidth;

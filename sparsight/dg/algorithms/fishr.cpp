@@ -76,7 +76,7 @@ class Fishr : public DomainAlgorithm {
   at::Tensor running_, next_;  // [E,P]
 };
 
-// Of products a_ik b_id over images i, from the means of products and of their squares: [K,D].
+// The variance of products a_ik b_id over images i, from the means of products and of their squares: [K,D].
 at::Tensor product_variance(const at::Tensor& a, const at::Tensor& b) {
   const auto count = static_cast<double>(a.size(0));
   const at::Tensor mean = at::matmul(a.t(), b) / count;

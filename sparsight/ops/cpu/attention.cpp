@@ -34,7 +34,7 @@ class AllHeads {
   int64_t tokens() const { return tokens_; }
   int64_t width() const { return width_; }
   int64_t size() const { return width_ / heads_; }
-  // Of a head's first element in a tensor [B,rows,columns].
+  // The offset of a head's first element in a tensor [B,rows,columns].
   int64_t offset(int64_t head, int64_t rows, int64_t columns) const {
     return head / heads_ * rows * columns + head % heads_ * size();
   }

@@ -40,7 +40,7 @@ struct AttentionForward {
 
 struct AttentionBackward {
   AttentionHead head;
-  // Of the head that comes next, which is prefetched; or null.
+  // The operands of the head that comes next, which are prefetched; or null.
   const float *upcoming = nullptr, *upcoming_out = nullptr, *upcoming_out_grad = nullptr;
   int64_t queries = 0;                              // Q, the first ones, which the forward pass computed
   const float *out = nullptr, *out_grad = nullptr;  // [Q,d], rows out_ld apart
@@ -54,7 +54,7 @@ struct AttentionBackward {
 // Scratch is cut into arrays at multiples of 16 floats, the longest vector.
 constexpr int64_t padded(int64_t floats) { return (floats + 15) / 16 * 16; }
 
-// Of any level. Packed keys or values; a block of queries; their scores.
+// Sizes that all levels share: of packed keys or values, of a block of queries, of their scores.
 inline int64_t packed_floats(int64_t size) { return kBlock * padded(size); }
 inline int64_t query_floats(int64_t size) { return blocks_of(size) * kQueries * kBlockLd; }
 constexpr int64_t kScoreFloats = kQueries * kBlockLd;

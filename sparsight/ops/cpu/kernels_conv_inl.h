@@ -81,7 +81,7 @@ void conv_over_panels(const ConvProduct& p) {
   }
 }
 
-// Of the tiles with more vectors than the tallest have.
+// The number of rows of the tiles with more vectors than the tallest have.
 template <class V>
 constexpr int rows_of_wider_tiles() {
   int rows = V::panel_rows;

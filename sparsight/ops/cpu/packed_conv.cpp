@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kConvDepth = kBlock;  // of a part, at most: a panel stays in L1
 
-// Of a thread.
+// Each thread has one.
 struct ConvSpace {
   Workspace input;
   std::vector<const float*> a;

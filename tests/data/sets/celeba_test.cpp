@@ -97,7 +97,7 @@ TEST_F(CelebaSet, P38_HairGoesAlongWithSmilingInTrainingOnly) {
                    "training split has 5 images of \"not smiling\" with blond hair; 20 images need 10"));
 }
 
-// Of 40 training images each of the four combinations has 5. 0.95 of half of 40 images would be 19: with at most 5 of
+// Each of the four combinations has 5 of 40 training images. 0.95 of half of 40 images would be 19: with at most 5 of
 // them, 10 images (5 / 0.475 = 10.5), of which 4.75 and 0.25, rounded, are 5 and 0.
 TEST_F(CelebaSet, P39_ShortCombinationsCapTheNumberOfImages) {
   const DataSplits parts = set({{"task", "spurious_hair"}, {"train", 40}, {"cells", "capped"}});

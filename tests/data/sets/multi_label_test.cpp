@@ -154,7 +154,7 @@ TEST(MultiLabelSets, CompositesHaveTheLabelsOfAllTheirCells) {
     EXPECT_EQ(set.train->label(i), expected.front());
     ++sizes.at(expected.size());
   }
-  // Of 4 cells with 3 classes: 3 of 81 show one class, 42 two, 36 three; of 200 images 7, 104 and 89.
+  // 4 cells with 3 classes: 3 of 81 show one class, 42 two, 36 three; of 200 images 7, 104 and 89.
   EXPECT_NEAR(sizes[1], 7, 7);
   EXPECT_NEAR(sizes[2], 104, 25);
   EXPECT_NEAR(sizes[3], 89, 25);

@@ -131,7 +131,7 @@ TEST(SagNet, G32_TheHeadFollowsTheContentOnly) {
   EXPECT_FALSE(at::equal(test::state_tensor(*algorithm, "style/0.weight"), style));
 }
 
-// Of (.1,.5,.3) the quantile 2/3 is .3 + .2/3; of the falls (.1,.4) the median is .25.
+// The quantile 2/3 of (.1,.5,.3) is .3 + .2/3; the median of the falls (.1,.4) is .25.
 TEST(Rsc, G32_MasksByHand) {
   EXPECT_TRUE(
       near(rsc_feature_mask(at::tensor({.1, .5, .3}).view({1, 3}), 1.0 / 3), at::tensor({1., 0., 1.}).view({1, 3}), 0));

@@ -148,7 +148,7 @@ TEST_P(Hierarchical, S12_ReproducesT9b) {
   EXPECT_EQ(r.gate.scalar_type(), GetParam());
 }
 
-// Of both settings of T9 and of all routers; the specification prints only the primary one of (a).
+// Both settings of T9 and all routers; the specification prints only the primary one of (a).
 TEST_P(Hierarchical, S12_GradientsOfT9AgreeWithCentralDifferences) {
   const Example e(torch::kDouble);
   std::vector<at::Tensor> values{e.primary.clean, e.primary.scale};

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kElements = 8, kCodes = 32;
 constexpr double kNoise = 0.3;
 
-// Of the elements of one set.
+// Encodes the elements of one set.
 class SetEncoder : public torch::nn::Module {
  public:
   explicit SetEncoder(SetPooling pooling)

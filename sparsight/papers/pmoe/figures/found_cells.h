@@ -9,7 +9,7 @@ namespace sparsight::pmoe {
 // data.position must be known. Raises Error for a model without a router.
 PatchRoutingReport found_cells(PatchCnn& model, const PatchSet& data);
 
-// Of a separately trained network: percent of the samples whose discriminative cell the expert of their class takes.
+// The percentage of samples whose discriminative cell the expert of their class takes, in a separately trained network.
 double found_by_right_expert(PatchCnn& model, const PatchSet& data);
 
 }  // namespace sparsight::pmoe

@@ -32,7 +32,7 @@ struct CellAttack {
   double epsilon = 0;        // in 255ths
   double router_weight = 0;  // above 0: also attacks the importance loss, with this multiple of its weight in training
   double task_weight = 1;    // 0: attacks the importance loss alone
-  // Of the attacked V-MoE; null: as in training.
+  // Settings of the attacked V-MoE; null: as in training.
   std::optional<int64_t> k = {};  // experts of each token
   std::optional<double> capacity = {};
 };

@@ -41,7 +41,7 @@ void set_options(Figure& figure, const Defaults& defaults, const Notes& own) {
 }
 // Measures of the share of assignments that capacity drops, of layer_summary().
 std::vector<Measure> drop_measures();
-// Of what a layer drops, how even the load of its experts is and how much their outputs differ.
+// What a layer drops, how even the load of its experts is and how much their outputs differ.
 std::vector<Measure> balance_measures();
 
 // "V-MoE", "V-MoE, adversarial": the name of a model's curve.

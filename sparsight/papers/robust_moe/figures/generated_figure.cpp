@@ -100,7 +100,7 @@ Json attack_at(const std::shared_ptr<TokenMixer>& model, double epsilon, uint64_
   return measure_attack(model, {images.images, {images.labels}}, how);
 }
 
-// Of one model at all epsilons: {"epsilon as text": measured}.
+// Attacks one model at all epsilons: {"epsilon as text": measured}.
 Json attack_model(int64_t experts, bool adversarial, uint64_t seed, const GeneratedOptions& options) {
   const auto model = train_on_generated(experts, adversarial, seed, options.training);
   Json all = Json::object();
@@ -144,7 +144,7 @@ Json measure_generated(const Json& job, const FigureRun& run) {
   return measured;
 }
 
-// Of a curve against another, at every epsilon above 0: `first` minus `second` is positive.
+// Compares one curve with another at every epsilon above 0: `first` minus `second` is positive.
 Claim higher_at_every_epsilon(const ResultTable& table, const std::string& text, const std::string& measure,
                               const std::vector<std::pair<std::string, std::string>>& pairs, double largest,
                               const MarginTest& test) {

@@ -18,7 +18,7 @@ ClaimResult mnist(const std::vector<std::string>& hard, double of_hard, double o
   };
 }
 
-// Of a row and the others that are compared with it.
+// The results of a row and of the others that are compared with it.
 ClaimResult compared(const char* axis, const char* row, double of_row, double of_others) {
   return [=](const Json& job) {
     const bool is_row = job.at(axis) == row;

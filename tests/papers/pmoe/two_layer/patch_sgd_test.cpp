@@ -141,8 +141,8 @@ TEST(PatchSgd, P16_RoutersOfFewerSamplesReachTheClosedFormOfThose) {
   EXPECT_FALSE(change(4).equal(change(0)));
 }
 
-// Of three classes in turn, the first two samples have classes 0 and 1 alone: the third kernel's pair, 2 against 0, has
-// the sample of class 0, whose patches it is moved away from: -lr * epochs * sum of its patches.
+// With three classes in turn, the first two samples have classes 0 and 1 alone: the third kernel's pair, 2 against 0,
+// has the sample of class 0, whose patches it is moved away from: -lr * epochs * sum of its patches.
 TEST(PatchSgd, P24_FewerSamplesThanClassesTrainTheirPairs) {
   const auto model = model_of({"ones", "taken", 3, 3});
   const at::Tensor before = model->parts().router->weight.detach().clone();

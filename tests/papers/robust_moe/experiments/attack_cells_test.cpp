@@ -94,7 +94,7 @@ TEST(AttackCells, A60_NotesHaveTheSettingsOfTheRun) {
   EXPECT_TRUE(says(text_of(notes_of(generated)), "PGD: 5 steps of epsilon/5"));
 }
 
-// Of n = 16 images x are errors: with z = 1.95996, p = x / n the interval is (p + z²/2n -+ z sqrt(p (1 - p) / n +
+// x of n = 16 images are errors: with z = 1.95996, p = x / n the interval is (p + z²/2n -+ z sqrt(p (1 - p) / n +
 // z²/4n²)) / (1 + z²/n). And half of an even share for each expert: at least half of the assignments is dropped.
 TEST(AttackCells, A60_ErrorsHaveWilsonIntervalsAndDropRates) {
   for (const char* name : {"robust_moe/f1", "robust_moe/f4a"}) {
