@@ -29,8 +29,8 @@ const std::vector<Ablation>& gmoe_ablations();
 // The factors with these names, in this order. Raises UsageError naming the nearest one.
 std::vector<Ablation> ablations_named(const std::vector<std::string>& names);
 
-// The ablation of "router.k=1,2,4" or "moe.blocks=[2],[0,2]": the setting is the factor's name. Commas within brackets, braces or
-// quotes do not separate values. Raises UsageError for any other string, and for a value that is there twice.
+// The ablation of "router.k=1,2,4" or "moe.blocks=[2],[0,2]": the setting is the factor's name. Commas within brackets,
+// braces or quotes do not separate values. Raises UsageError for any other string, and for a value that is there twice.
 Ablation own_ablation(const std::string& text);
 
 // The two placements of the paper among even blocks, numbered from 0: the last two, and all.

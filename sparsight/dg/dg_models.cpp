@@ -3,8 +3,8 @@
 namespace sparsight {
 namespace {
 
-// What the code of GMoE's authors has: learning rate and weight decay by dataset; the first line is for those that they do
-// not name. Random search has no weight decay.
+// What the code of GMoE's authors has: learning rate and weight decay by dataset; the first line is for those that they
+// do not name. Random search has no weight decay.
 std::vector<ProtocolDefault> gmoe_defaults() {
   const struct {
     const char* set;
