@@ -194,6 +194,16 @@ Config Config::from_text(const std::string& text, const std::string& origin) {
   return config;
 }
 
+Config Config::from_tables(const Json& tables, const std::string& origin) {
+  Config config;
+  config.tree_ = Json::object();
+  for (const auto& [section, table] : tables.items()) {
+    if (!table.is_object()) fail_usage("[", printable(section), "] must be a table, got ", shown(table));
+    for (const auto& [key, value] : table.items()) config.set(section, key, value, origin);
+  }
+  return config;
+}
+
 void Config::set(const std::string& assignment) {
   const size_t equals = assignment.find('=');
   const size_t dot = assignment.find('.');

@@ -69,6 +69,9 @@ class Config {
   // Raises UsageError if the file cannot be read or is not TOML.
   static Config from_file(const std::string& path);
   static Config from_text(const std::string& text, const std::string& origin);
+  // {"section": {"key": value}} that was in no file. origin: what errors and origin() say of every setting. Raises
+  // UsageError for a section that is no table.
+  static Config from_tables(const Json& tables, const std::string& origin);
 
   // An override "section.key=value", as after --set. The value is TOML; a bare word is text.
   void set(const std::string& assignment);

@@ -48,15 +48,7 @@ std::string checkpoint_path(const std::string& path, const std::string& which) {
                      : " yet; train longer");
 }
 
-// A configuration that was in no file: errors name no line.
-Config config_of(const Json& tree) {
-  Config config = Config::from_text("", "");
-  for (const auto& [section, table] : tree.items()) {
-    if (!table.is_object()) fail_usage("[", printable(section), "] must be a table, got ", shown(table));
-    for (const auto& [key, value] : table.items()) config.set(section, key, value, "its configuration");
-  }
-  return config;
-}
+constexpr const char* kItsConfiguration = "its configuration";
 
 // The sections of the checkpoint's configuration that are needed to use its model, with defaults for settings that are
 // newer than the checkpoint. How it was trained (perhaps with an optimiser unknown here) does not matter.
@@ -65,7 +57,7 @@ Json resolved_config(const Checkpoint& checkpoint) {
   for (const Section& section : model_sections())
     if (checkpoint.config.contains(section.name)) used[section.name] = checkpoint.config.at(section.name);
   check_trained_names(used, model_sections());
-  return resolve(config_of(used), model_sections());
+  return resolve(Config::from_tables(used, kItsConfiguration), model_sections());
 }
 
 // What the weights were made for. A new value would need other weights, or leave these without their meaning.
@@ -90,7 +82,8 @@ Json with_overrides(const Json& resolved, const Json& trained, const std::vector
     if (!resolved.contains(section) && trained.contains(section))
       fail_usage("[", section, "] configures training, but this model is already trained; leave out --set ", section,
                  ".", table.begin().key());
-  return resolve(overridden(config_of(resolved), overrides, model_sections()), model_sections());
+  return resolve(overridden(Config::from_tables(resolved, kItsConfiguration), overrides, model_sections()),
+                 model_sections());
 }
 
 // The image shape that the model was trained on. Earlier versions did not record it: then the shape of an image of the

@@ -15,13 +15,6 @@
 namespace sparsight {
 namespace {
 
-Json resolved_sections(const Json& sections) {
-  Config config;
-  for (const auto& [section, settings] : sections.items())
-    for (const auto& [key, value] : settings.items()) config.set(section, key, value, "figure");
-  return resolve(config, config_sections());
-}
-
 // Reads one log line per epoch, and the one of the test split.
 void read_log(const std::vector<Json>& lines, JobTraining& training) {
   for (const Json& line : lines) {
@@ -38,7 +31,7 @@ void read_log(const std::vector<Json>& lines, JobTraining& training) {
 JobTraining train_in_job(const Json& sections, const std::string& job_folder, const std::string& weights) {
   SPARSIGHT_CHECK(!job_folder.empty());
   const std::string folder = job_folder + "/training";
-  const Json config = resolved_sections(sections);
+  const Json config = resolve(Config::from_tables(sections, "figure"), config_sections());
   TrainingSetup setup = make_training_setup(config, /*fresh=*/true);
   setup.validation_loader.reset();  // not used for model selection
   JobTraining training;

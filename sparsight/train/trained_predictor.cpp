@@ -12,17 +12,10 @@
 namespace sparsight {
 namespace {
 
-Json resolved_config(const Json& recorded) {
-  Config config;
-  for (const auto& [section, settings] : recorded.items())
-    for (const auto& [key, value] : settings.items()) config.set(section, key, value, "its configuration");
-  return resolve(config, config_sections());
-}
-
 // The algorithm with what the checkpoint recorded of it: all of its state in a last one, in a best one what it predicts
 // with. Null without either.
 std::shared_ptr<Algorithm> trained_algorithm(const LoadedModel& loaded, const Checkpoint& checkpoint) {
-  const Json config = resolved_config(checkpoint.config);
+  const Json config = resolve(Config::from_tables(checkpoint.config, "its configuration"), config_sections());
   const AlgorithmContext context{config,
                                  read_section<RunOptions>(config, "run"),
                                  read_section<TrainOptions>(config, "train"),

@@ -61,6 +61,17 @@ TEST(Config, TheNameChoosesWhichSettingsASectionHas) {
             std::string::npos);
 }
 
+TEST(Config, FromTablesSaysWhereEverySettingIsFrom) {
+  const Config config = Config::from_tables({{"train", {{"epochs", 3}}}, {"model", Json::object()}}, "the test");
+  EXPECT_EQ(config.tree(), (Json{{"train", {{"epochs", 3}}}}));
+  EXPECT_EQ(config.origin("train.epochs"), "the test");
+  EXPECT_EQ(Config::from_tables(Json(), "the test").tree(), Json::object());
+  EXPECT_EQ(testing::message_of<UsageError>([] {
+              Config::from_tables({{"train", 3}}, "the test");
+            }),
+            "[train] must be a table, got an integer: 3");
+}
+
 TEST(Config, OverridesWinOverTheFileAndSayWhereTheyCameFrom) {
   Config config = Config::from_text("[train]\nepochs = 3\n", "a.toml");
   EXPECT_EQ(config.origin("train.epochs"), "a.toml:2");

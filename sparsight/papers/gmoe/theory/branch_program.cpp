@@ -25,13 +25,11 @@ at::Tensor normal_of(at::IntArrayRef sizes, const RandomStream& stream) {
 
 // The inputs have a constant 1 as their last coordinate, whose weights are the router's biases.
 std::shared_ptr<MoeLayer> make_branch_layer(int64_t experts, uint64_t seed) {
-  Config config;
   const Json settings = {{"moe", {{"experts", experts}, {"hidden", kHidden}}},
                          {"experts", {{"activation", "relu"}, {"init", "torch_linear"}}},
                          {"router", {{"name", "softmax_topk"}, {"k", 1}}},
                          {"losses", {{"vmoe_importance", 0.005}, {"vmoe_load", experts > 1 ? 0.005 : 0.0}}}};
-  for (const auto& [section, values] : settings.items())
-    for (const auto& [key, value] : values.items()) config.set(section, key, value, "the program of branches");
+  const Config config = Config::from_tables(settings, "the program of branches");
   const LayerContext context{.path = "moe", .width = kInputs + 1, .outputs = 1};
   auto layer = std::make_shared<MoeLayer>(read_moe_spec(resolve(config, model_sections())), context);
   initialize(*layer, seed);

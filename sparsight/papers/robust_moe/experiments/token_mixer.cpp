@@ -65,13 +65,11 @@ ModelOutput TokenMixer::run(const ModelInput& input) {
 }
 
 std::shared_ptr<TokenMixer> make_token_mixer(int64_t experts, uint64_t seed) {
-  Config config;
   const Json settings = {{"moe", {{"blocks", {0, 1}}, {"experts", experts}}},
                          {"experts", {{"bias", false}, {"init", "fan_in"}}},
                          {"router", {{"name", "softmax_topk"}, {"k", std::min<int64_t>(2, experts)}}},
                          {"losses", {{"vmoe_importance", 0.005}, {"vmoe_load", 0}}}};
-  for (const auto& [section, values] : settings.items())
-    for (const auto& [key, value] : values.items()) config.set(section, key, value, "the generated task");
+  const Config config = Config::from_tables(settings, "the generated task");
   const auto model = std::make_shared<TokenMixer>(read_moe_spec(resolve(config, model_sections())));
   model->initialize_all(seed);
   return model;

@@ -116,13 +116,12 @@ Json vision_sections(const VisionModel& model, const VisionOptions& options, Vis
 
 VisionCost vision_cost(const VisionModel& model, const VisionOptions& options, VisionData data, const FigureRun& run) {
   const Json sections = vision_sections(model, options, data, run, 0);
-  Config config;
+  Json used = Json::object();
   for (const char* section : {"model", "moe", "router", "capacity", "losses"})
-    if (sections.contains(section))
-      for (const auto& [key, value] : sections[section].items()) config.set(section, key, value, "figure");
+    if (sections.contains(section)) used[section] = sections[section];
   const bool grey = data == VisionData::mnist;
   const ImageShape shape{grey ? 1 : 3, kVisionSide, kVisionSide, !run.data.empty() && !grey ? 100 : 10};
-  const Cost cost = total(model_cost(resolve(config, model_sections()), shape));
+  const Cost cost = total(model_cost(resolve(Config::from_tables(used, "figure"), model_sections()), shape));
   return {2 * static_cast<double>(cost.multiply_adds) / 1e9, static_cast<double>(cost.parameters) / 1e6};
 }
 
