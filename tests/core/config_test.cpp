@@ -69,7 +69,7 @@ TEST(Config, FromTablesSaysWhereEverySettingIsFrom) {
   EXPECT_EQ(testing::message_of<UsageError>([] {
               Config::from_tables({{"train", 3}}, "the test");
             }),
-            "[train] must be a table, got an integer: 3");
+            "[train] must be a table, got 3");
 }
 
 TEST(Config, OverridesWinOverTheFileAndSayWhereTheyCameFrom) {
