@@ -15,6 +15,10 @@ add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-
 if(SPARSIGHT_SANITIZE)
   add_compile_options(-fsanitize=${SPARSIGHT_SANITIZE} -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${SPARSIGHT_SANITIZE})
+  if(SPARSIGHT_SANITIZE MATCHES "undefined")
+    # A third of the compile time. A null, stray or misaligned pointer that matters ends at the address sanitizer.
+    add_compile_options(-fno-sanitize=null,alignment,vptr,object-size,pointer-overflow)
+  endif()
 endif()
 
 # lightly_optimised(targets...): -O1 in release builds, which compiles in two thirds of the time. For tests, and for

@@ -16,7 +16,7 @@ struct MobileOptions {
   int64_t experts = 10, k = 1, layers = 2;
   double lambda = 0.3;
   int64_t groups = 10, classes_per_group = 5;  // of generated images
-  int64_t train_images = 0, test_images = 0, epochs = 10, batch = 64;
+  int64_t train_images = 0, test_images = 0, epochs = 8, batch = 64;
   double lr = 1e-3, weight_decay = 0.05, warmup_epochs = 1;
   std::string precision = "bf16";
   void declare(OptionSet& set);
