@@ -16,7 +16,7 @@ if(SPARSIGHT_SANITIZE)
   add_compile_options(-fsanitize=${SPARSIGHT_SANITIZE} -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${SPARSIGHT_SANITIZE})
   if(SPARSIGHT_SANITIZE MATCHES "undefined")
-    # A third of the compile time. A null, stray or misaligned pointer that matters ends at the address sanitizer.
+    # They take a third of the compile time, and the address sanitizer finds what null and stray pointers do.
     add_compile_options(-fno-sanitize=null,alignment,vptr,object-size,pointer-overflow)
   endif()
 endif()
