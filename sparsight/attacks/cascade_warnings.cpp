@@ -33,8 +33,8 @@ int64_t number_in(const CascadeStage& stage, const char* setting, int64_t otherw
   return stage.settings.value(setting, otherwise);
 }
 
-// Counted among the images that are classified correctly, by the dlr loss, or the margin of several labels. (The dlr
-// loss of an image whose class comes third is constant.)
+// The number of images that are classified correctly and have a gradient of 0, by the dlr loss, or the margin of
+// several labels. (The dlr loss of an image whose class comes third is constant.)
 int64_t images_without_gradient(AttackedModel& model, const AttackBatch& batch) {
   const Objective dlr{.loss = batch.labels.several() ? attack_loss::margin : attack_loss::dlr};
   const AttackEvaluation found = evaluate_objective(model, dlr, batch, batch.pixels, first_step("cascade.warnings", 1));

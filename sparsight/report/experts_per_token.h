@@ -18,7 +18,7 @@ struct ExpertsPerToken {
 // "2.00" if every token has 2 experts; "1.50 (1: 50 %, 2: 50 %)" if half of them have one; "2.00, kept 1.50 (1: 50 %,
 // 2: 50 %)" if capacity drops some; "-" without a mean. Of more than 8 numbers the most frequent ones.
 std::string experts_per_token_text(const ExpertsPerToken& experts);
-// The same for an entry of `layers` in metrics.jsonl or explain.json.
+// experts_per_token_text() of an entry of `layers` in metrics.jsonl or explain.json.
 std::string layer_experts_per_token(const Json& layer);
 
 }  // namespace sparsight

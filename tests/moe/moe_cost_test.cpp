@@ -26,7 +26,7 @@ std::vector<PartCost> parts_of(const Json& settings, const CostOptions& options 
 
 Cost cost_of(const Json& settings, const CostOptions& options = {}) { return total(parts_of(settings, options)); }
 
-// Counted for an image. A hidden unit more is 2 D products more in each row.
+// The rows counted for an image. A hidden unit more is 2 D products more in each row.
 int64_t rows_counted(const Json& router) {
   const int64_t wide = cost_of(settings_with(router, "mlp", 2)).multiply_adds;
   return (wide - cost_of(settings_with(router)).multiply_adds) / (2 * kWidth);

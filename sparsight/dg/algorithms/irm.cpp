@@ -8,7 +8,7 @@
 namespace sparsight {
 namespace {
 
-// Taken over every second image from `first` on.
+// The gradient over every second image from `first` on.
 at::Tensor scale_gradient(const at::Tensor& logits, const at::Tensor& targets, int64_t first) {
   const at::Tensor l = logits.slice(0, first, std::nullopt, 2), y = targets.slice(0, first, std::nullopt, 2);
   return ((l.softmax(1) - y) * l).sum(1).mean();

@@ -41,7 +41,7 @@ at::Tensor gradient_of(const at::Tensor& x, const at::Tensor& w, const std::vect
 
 class SeparationIn : public ::testing::TestWithParam<at::ScalarType> {
  protected:
-  // For sums of some numbers near 1.
+  // The tolerance of sums of some numbers near 1.
   double tol() const { return GetParam() == torch::kDouble ? 1e-14 : 1e-5; }
   at::Tensor random(at::IntArrayRef sizes, uint64_t seed) const { return test::random_tensor(sizes, seed, GetParam()); }
 };

@@ -46,7 +46,7 @@ struct ClassCounts {
   int64_t classes = 0, groups = 0;
 };
 ClassCounts class_counts(const MobileOptions& options, const FigureRun& run);
-// For a real set, by the size of its file.
+// The number of training images; that of a real set by the size of its file.
 int64_t training_images(const MobileOptions& options, const FigureRun& run);
 inline constexpr int64_t kImageSide = 32;  // of all images
 

@@ -44,7 +44,7 @@ Json measure_error_cost(const Json& job, const FigureRun& run, VisionData data) 
   return measured;
 }
 
-// Judged over the rows with one training.
+// The claim is judged over the rows with one training.
 Claim costs_the_same(const ResultTable& table) {
   std::vector<double> found;
   for (const char* name : {kVmoe, kWideVit})
