@@ -52,7 +52,8 @@ Json training_sections(const MobileModel& model, const MobileOptions& options, c
   sections["loader"] = {{"batch", options.batch}};
   sections["model"] = {
       {"name", "vit"},          {"width", size.width},  {"depth", size.depth},  {"heads", heads_of(size.width)},
-      {"patch", options.patch}, {"stem", options.stem}, {"stem_norm", "batch"}, {"mlp_ratio", kMlpRatio}};
+      {"patch", options.patch}, {"stem", options.stem}, {"stem_norm", "batch"}, {"mlp_ratio", kMlpRatio},
+      {"pool", options.pool}};
   if (model.is_routed())
     add_experts(sections, model);
   else if (model.k > 1)
@@ -60,7 +61,8 @@ Json training_sections(const MobileModel& model, const MobileOptions& options, c
         Json::array({{{"blocks", last_blocks(model.layers)}, {"hidden", model.k * kMlpRatio * size.width}}});
   sections["train"] = {
       {"epochs", options.epochs}, {"keep", "last"}, {"clip_norm", 1}, {"precision", options.precision}};
-  sections["optimizer"] = {{"name", "adamw"}, {"lr", options.lr}, {"weight_decay", options.weight_decay}};
+  sections["optimizer"] = {
+      {"name", "adamw"}, {"lr", options.lr}, {"beta2", options.beta2}, {"weight_decay", options.weight_decay}};
   sections["schedule"] = {{"name", "cosine"}, {"warmup_epochs", options.warmup_epochs}};
   return sections;
 }

@@ -28,6 +28,7 @@ void MobileOptions::declare(OptionSet& set) {
   set.integer("patch", &patch, {1, 32}, "patch size in pixels");
   set.integers("stem", &stem, {1, 16384},
                "channels of residual convolution blocks before the patch embedding; []: none");
+  set.choice("pool", &pool, {"class", "mean"}, "what the head reads: the class token, or the mean of the patch tokens");
   set.integer("experts", &experts, {2, 1024}, "experts E of an MoE layer, where the figure does not vary them");
   set.integer("k", &k, {1, 1024}, "experts of an image, where the figure does not vary them");
   set.integer("layers", &layers, {1, 100}, "MoE layers L, the last blocks, where the figure does not vary them");
@@ -39,6 +40,7 @@ void MobileOptions::declare(OptionSet& set) {
   set.integer("epochs", &epochs, {1, 100000}, "epochs of each training");
   set.integer("batch", &batch, {1, 100000}, "images per step");
   set.real("lr", &lr, {0, 1000}, "learning rate of AdamW");
+  set.real("beta2", &beta2, {0, 1}, "its decay rate of squared gradients");
   set.real("weight_decay", &weight_decay, {0, 1000}, "its weight decay");
   set.real("warmup_epochs", &warmup_epochs, {0, 100000}, "epochs until the learning rate is reached");
   set.choice("precision", &precision, {"fp32", "bf16", "auto"}, "of training; auto: bf16 where the CPU has it");
@@ -47,7 +49,7 @@ void MobileOptions::declare(OptionSet& set) {
 MobileOptions mobile_options(Scale scale) {
   MobileOptions options;
   options.repeats.trials = by_scale<int64_t>(scale, 1, 3, 3);
-  if (scale != Scale::small) options.stem = {};
+  if (scale != Scale::small) options.stem = {}, options.pool = "class", options.lr = 1e-3, options.beta2 = 0.999;
   if (scale == Scale::paper) {
     options.size = "12x192", options.epochs = 300, options.warmup_epochs = 5;
     options.patch = 4, options.batch = 128, options.precision = "auto";
@@ -134,10 +136,10 @@ std::vector<std::string> mobile_notes(const MobileOptions& options, const Figure
   return {cat("Trials: ", options.repeats.trials,
               ", each with other weights and another order of the images. Training: ", options.epochs, " epochs of ",
               training_images(options, run), " images in batches of ", options.batch, ", AdamW at ",
-              shown_number(options.lr), " with ", shown_number(options.warmup_epochs),
-              " epochs of warm-up and a cosine to 0, weight decay ", shown_number(options.weight_decay),
-              ", gradients clipped to norm 1, precision ", options.precision, "; augmentation: ", augmentation,
-              ". The same for every model. The final weights are tested."),
+              shown_number(options.lr), " (beta2 ", shown_number(options.beta2), ") with ",
+              shown_number(options.warmup_epochs), " epochs of warm-up and a cosine to 0, weight decay ",
+              shown_number(options.weight_decay), ", gradients clipped to norm 1, precision ", options.precision,
+              "; augmentation: ", augmentation, ". The same for every model. The final weights are tested."),
           cat("Data: ", counts.classes, " classes in ", counts.groups,
               " groups of their own, which are the super-classes "
               "where E is ",
@@ -153,7 +155,8 @@ std::vector<std::string> mobile_notes(const MobileOptions& options, const Figure
               options.stem.empty() ? std::string()
                                    : cat(" behind residual convolution blocks of ", shown(Json(options.stem)),
                                          " channels with batch norm"),
-              ".")};
+              options.pool == "mean" ? "; the head reads the mean of the patch tokens."
+                                     : "; the head reads the class token.")};
 }
 
 }  // namespace sparsight::mobile_vmoe

@@ -13,17 +13,18 @@ struct MobileOptions {
   std::string size = "6x64";
   int64_t patch = 8;
   std::vector<int64_t> stem = {16, 32, 64};
+  std::string pool = "mean";
   int64_t experts = 10, k = 1, layers = 2;
   double lambda = 0.3;
   int64_t groups = 10, classes_per_group = 5;  // of generated images
   int64_t train_images = 0, test_images = 0, epochs = 8, batch = 64;
-  double lr = 1e-3, weight_decay = 0.05, warmup_epochs = 1;
+  double lr = 2e-3, beta2 = 0.99, weight_decay = 0.05, warmup_epochs = 1;
   std::string precision = "bf16";
   void declare(OptionSet& set);
 };
 
 // Scale paper has the paper's transformers and numbers of epochs, on data that is not ImageNet-1k; scale small has
-// convolution blocks before them, which learn in fewer epochs.
+// convolution blocks before them and pools tokens by their mean, which learns in fewer epochs.
 MobileOptions mobile_options(Scale scale);
 
 // "6x64" as blocks and width. Raises UsageError for other texts.

@@ -13,7 +13,7 @@ constexpr int64_t kFew = 2;  // experts up to which the paper's gain is largest
 struct ChoicesOptions : MobileOptions {
   std::vector<int64_t> numbers;
   explicit ChoicesOptions(Scale scale) : MobileOptions(mobile_options(scale)) {
-    numbers = by_scale<std::vector<int64_t>>(scale, {1, 2}, {1, 2, 3, 5}, {1, 2, 3, 5, 10});
+    numbers = by_scale<std::vector<int64_t>>(scale, {1, 2}, {1, 2, 5}, {1, 2, 3, 5, 10});
   }
   void declare(OptionSet& set) {
     MobileOptions::declare(set);

@@ -13,7 +13,7 @@ constexpr int64_t kBestExperts = 10;  // of the paper
 struct ExpertsOptions : MobileOptions {
   std::vector<int64_t> numbers;
   explicit ExpertsOptions(Scale scale) : MobileOptions(mobile_options(scale)) {
-    numbers = by_scale<std::vector<int64_t>>(scale, {2, 4}, {5, 7, 10, 15, 20}, {5, 7, 10, 15, 20});
+    numbers = by_scale<std::vector<int64_t>>(scale, {2, 4}, {5, 10, 20}, {5, 7, 10, 15, 20});
   }
   void declare(OptionSet& set) {
     MobileOptions::declare(set);

@@ -14,7 +14,7 @@ constexpr double kTolerated = 1, kRouterAccuracy = 95;  // points, percent
 struct LambdaOptions : MobileOptions {
   std::vector<double> weights;
   explicit LambdaOptions(Scale scale) : MobileOptions(mobile_options(scale)) {
-    weights = by_scale<std::vector<double>>(scale, {0, 0.3}, {0, 0.1, 0.3, 1}, {0, 0.1, 0.3, 1});
+    weights = by_scale<std::vector<double>>(scale, {0, 0.3}, {0, 0.3, 1}, {0, 0.1, 0.3, 1});
   }
   void declare(OptionSet& set) {
     MobileOptions::declare(set);

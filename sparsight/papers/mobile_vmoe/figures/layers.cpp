@@ -14,7 +14,7 @@ constexpr int64_t kBestLayers = 2;  // of the paper
 struct LayersOptions : MobileOptions {
   std::vector<int64_t> numbers;
   explicit LayersOptions(Scale scale) : MobileOptions(mobile_options(scale)) {
-    numbers = by_scale<std::vector<int64_t>>(scale, {1, 2}, {1, 2, 3, 4}, {1, 2, 4, 6, 8});
+    numbers = by_scale<std::vector<int64_t>>(scale, {1, 2}, {1, 2, 4}, {1, 2, 4, 6, 8});
   }
   void declare(OptionSet& set) {
     MobileOptions::declare(set);

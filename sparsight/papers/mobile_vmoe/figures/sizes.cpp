@@ -15,7 +15,7 @@ namespace {
 struct SizesOptions : MobileOptions {
   std::vector<std::string> sizes;
   explicit SizesOptions(Scale scale) : MobileOptions(mobile_options(scale)) {
-    sizes = by_scale<std::vector<std::string>>(scale, {"3x16", "2x16"}, {"12x64", "6x64", "6x96"}, {});
+    sizes = by_scale<std::vector<std::string>>(scale, {"3x16", "2x16"}, {"9x64", "6x64", "6x96"}, {});
     if (scale == Scale::paper)
       for (const PaperSize& paper : paper_sizes()) sizes.emplace_back(paper.size);
   }

@@ -31,7 +31,7 @@ MobileModel model(const std::string& routing, int64_t k = 1) {
 // The paper's transformer, without convolutions before it; patches of 4 pixels.
 MobileCost cost(const MobileModel& model) {
   MobileOptions options = mobile_options(Scale::small);
-  options.stem = {}, options.patch = 4;
+  options.stem = {}, options.patch = 4, options.pool = "class";
   return cost_of(model, options, synthetic());
 }
 
@@ -87,13 +87,14 @@ TEST(MobileModels, M40_TheDenseCounterpartCostsAsMuchAsTheExperts) {
 
 // Scale small: stages of one residual block of 16, 32 and 64 channels, with 27*16 + 9*16*16 + 3*16 = 2,784, 9*16*32 +
 // 9*32*32 + 16*32 = 14,336 and 57,344 weights and three norms each, then a projection of 64 channels instead of 48
-// values to each of 17 tokens instead of 65.
+// values to each of 16 tokens instead of 64, which are pooled without a class token and its position.
 TEST(MobileModels, ScaleSmallHasConvolutionsBeforeTheTransformer) {
   const MobileModel dense = model(kDense);
   const MobileCost small = cost_of(dense, mobile_options(Scale::small), synthetic());
   EXPECT_NEAR(small.parameters - cost(dense).parameters,
-              (2784 + 14336 + 57344 + 96 + 192 + 384 + (64 - 48) * 64 - 48 * 64) / 1e3, 1e-9);
+              (2784 + 14336 + 57344 + 96 + 192 + 384 + (64 - 48) * 64 - 48 * 64 - 2 * 64) / 1e3, 1e-9);
   EXPECT_EQ(sections(dense).at("model").at("stem_norm"), "batch");
+  EXPECT_EQ(sections(dense).at("model").at("pool"), "mean");
 }
 
 TEST(MobileModels, RoutingsHaveTheLossesAndTheNoiseOfThePaper) {
