@@ -56,6 +56,13 @@ std::vector<Section> model_sections() {
   };
 }
 
+Json model_tables(const Json& config) {
+  Json tables = Json::object();
+  for (const Section& section : model_sections())
+    if (config.contains(section.name)) tables[section.name] = config.at(section.name);
+  return tables;
+}
+
 void check_trained_names(const Json& config, const std::vector<Section>& sections) {
   for (const Section& section : sections) {
     if (section.default_variant.empty()) continue;

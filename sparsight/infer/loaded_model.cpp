@@ -50,12 +50,10 @@ std::string checkpoint_path(const std::string& path, const std::string& which) {
 
 constexpr const char* kItsConfiguration = "its configuration";
 
-// The sections of the checkpoint's configuration that are needed to use its model, with defaults for settings that are
-// newer than the checkpoint. How it was trained (perhaps with an optimiser unknown here) does not matter.
+// With defaults for settings that are newer than the checkpoint. How it was trained (perhaps with an optimiser unknown
+// here) does not matter.
 Json resolved_config(const Checkpoint& checkpoint) {
-  Json used = Json::object();
-  for (const Section& section : model_sections())
-    if (checkpoint.config.contains(section.name)) used[section.name] = checkpoint.config.at(section.name);
+  const Json used = model_tables(checkpoint.config);
   check_trained_names(used, model_sections());
   return resolve(Config::from_tables(used, kItsConfiguration), model_sections());
 }

@@ -68,14 +68,11 @@ Json training_sections(const MobileModel& model, const MobileOptions& options, c
 }
 
 MobileCost cost_of(const MobileModel& model, const MobileOptions& options, const FigureRun& run) {
-  const Json sections = training_sections(model, options, run, 0);
-  Json used = Json::object();
-  for (const char* section : {"model", "moe", "router", "losses"})
-    if (sections.contains(section)) used[section] = sections[section];
+  const Json sections = model_tables(training_sections(model, options, run, 0));
   const ImageShape image{3, kImageSide, kImageSide, class_counts(options, run).classes};
   const CostConvention& convention = cost_convention("flops_elementwise");
   const Cost cost =
-      total(model_cost(resolve(Config::from_tables(used, "figure"), model_sections()), image, {convention}));
+      total(model_cost(resolve(Config::from_tables(sections, "figure"), model_sections()), image, {convention}));
   MobileCost found{static_cast<double>(flops(cost, convention)) / 1e6, static_cast<double>(cost.parameters) / 1e3,
                    static_cast<double>(cost.active_parameters) / 1e3};
   if (model.is_routed() && model.experts > model.k)

@@ -115,13 +115,10 @@ Json vision_sections(const VisionModel& model, const VisionOptions& options, Vis
 }
 
 VisionCost vision_cost(const VisionModel& model, const VisionOptions& options, VisionData data, const FigureRun& run) {
-  const Json sections = vision_sections(model, options, data, run, 0);
-  Json used = Json::object();
-  for (const char* section : {"model", "moe", "router", "capacity", "losses"})
-    if (sections.contains(section)) used[section] = sections[section];
+  const Json sections = model_tables(vision_sections(model, options, data, run, 0));
   const bool grey = data == VisionData::mnist;
   const ImageShape shape{grey ? 1 : 3, kVisionSide, kVisionSide, !run.data.empty() && !grey ? 100 : 10};
-  const Cost cost = total(model_cost(resolve(Config::from_tables(used, "figure"), model_sections()), shape));
+  const Cost cost = total(model_cost(resolve(Config::from_tables(sections, "figure"), model_sections()), shape));
   return {2 * static_cast<double>(cost.multiply_adds) / 1e9, static_cast<double>(cost.parameters) / 1e6};
 }
 
