@@ -3,7 +3,7 @@ bench_sources(limits/peak.cpp)
 # One file per instruction-set level, each with its own flags, as in sparsight/ops/sources.cmake.
 function(peak_source level)
   bench_sources(limits/peak_${level}.cpp)
-  set_source_files_properties(limits/peak_${level}.cpp PROPERTIES
+  set_source_files_properties(limits/peak_${level}.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
     COMPILE_OPTIONS "-O3;-Wno-uninitialized;-Wno-maybe-uninitialized;${ARGN}")
 endfunction()
 peak_source(baseline)

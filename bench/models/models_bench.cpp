@@ -29,7 +29,7 @@ struct ModelSettings {
   std::vector<std::string> sizes, routings;
   std::vector<int64_t> batches;
   int64_t patch = 32, threads = 2, rounds = 15;
-  std::string type = "fp32", worker;
+  std::string type = "fp32", worker = {};
   bool training = false;
 };
 

@@ -1,4 +1,4 @@
-light_sources(
+loop_sources(
   attacks/among_others.cpp
   attacks/apgd.cpp
   attacks/apgd_run.cpp

@@ -1,4 +1,4 @@
-light_sources(
+loop_sources(
   data/data_info_json.cpp
   data/data_set.cpp
   data/imagenet_labels.cpp
@@ -42,15 +42,15 @@ light_sources(
 # Generated images have the same bits on every machine: no fused multiply-add where the target has one.
 set_source_files_properties(data/sets/colored_shapes.cpp data/sets/glyph_canvas.cpp data/sets/glyph_painter.cpp
   data/sets/hierarchy_painter.cpp
-  TARGET_DIRECTORY sparsight_light PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+  TARGET_DIRECTORY sparsight_loops PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # Levels are those of Pillow to the bit, so no fused multiply-add here either; without trapping, loops with a choice
 # between two numbers run in vectors.
 set_source_files_properties(data/transforms/affine.cpp data/transforms/enhance.cpp data/transforms/hue.cpp
-  data/transforms/resize_bytes.cpp TARGET_DIRECTORY sparsight_light
+  data/transforms/resize_bytes.cpp TARGET_DIRECTORY sparsight_loops
   PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-fno-trapping-math")
 
 # Readers, decorators, the sets of files and what looks at, checks, writes and fetches them.
-light_sources(
+loop_sources(
   data/class_folders.cpp
   data/download.cpp
   data/export_images.cpp
@@ -112,7 +112,7 @@ light_sources(
   data/sets/splits.cpp)
 
 # Datasets of domain generalisation with text files of their own.
-light_sources(
+loop_sources(
   data/domainbed/cub_dg.cpp
   data/domainbed/wilds.cpp
   data/readers/cub.cpp)

@@ -1,4 +1,4 @@
-light_sources(
+loop_sources(
   moe/capacity.cpp
   moe/finish_routing.cpp
   moe/gate_sums.cpp

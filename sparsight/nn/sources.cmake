@@ -1,4 +1,4 @@
-light_sources(
+loop_sources(
   nn/attention_scores.cpp
   nn/channel_moments.cpp
   nn/dropout.cpp

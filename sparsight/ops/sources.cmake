@@ -1,5 +1,5 @@
 torch_free_sources(ops/weight_type.cpp)
-light_sources(
+loop_sources(
   ops/activation.cpp
   ops/adam_step.cpp
   ops/cpu/adam_step.cpp
@@ -68,8 +68,8 @@ if(SPARSIGHT_SANITIZE)
   set(_optimise -O1)  # -O3 takes ten minutes a file under the sanitizers
 endif()
 function(isa_sources file)
-  light_sources(${file})
-  set_source_files_properties(${file} TARGET_DIRECTORY sparsight_light PROPERTIES
+  loop_sources(${file})
+  set_source_files_properties(${file} TARGET_DIRECTORY sparsight_loops PROPERTIES
     COMPILE_OPTIONS "${_optimise};-fno-math-errno;-Wno-uninitialized;-Wno-maybe-uninitialized;$<$<BOOL:${SPARSIGHT_NO_PREFETCH}>:-DSPARSIGHT_NO_PREFETCH>;${ARGN}")
 endfunction()
 isa_sources(ops/cpu/kernels_baseline.cpp)
@@ -83,5 +83,5 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     isa_sources(ops/cpu/${file}.cpp -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16 -mfma
       -mamx-tile -mamx-bf16 -mamx-int8 -mprefer-vector-width=512)
   endforeach()
-  light_sources(ops/cpu/packed_tiles.cpp)
+  loop_sources(ops/cpu/packed_tiles.cpp)
 endif()

@@ -1,4 +1,4 @@
-light_sources(
+loop_sources(
   optim/adam.cpp
   optim/factored_adam.cpp
   optim/gradients.cpp
