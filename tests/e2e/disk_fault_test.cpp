@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "tests/data/readers/fixtures.h"
 #include "tests/support/disk_faults.h"
 #include "tests/support/folder_contents.h"
 
@@ -65,15 +66,23 @@ class Inputs {
  public:
   Inputs() {
     config_ = folder_.write("smallest.toml", kSmallestConfig);
+    tokens_ = folder_.write(
+        "tokens.npy", npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (8, 4), }\n", std::string(128, 1)));
     made_ = run_program({"train", config_, "--out", run(), "--quiet"}).exit_code +
             run_program({"data", "make", domains(), "--layout", "domain", "--set", "side=16", "--set", "classes=2",
                          "--set", "train=32", "--set", "validation=16", "--set", "test=16", "--quiet"})
+                .exit_code +
+            run_program(joined({"dg", "sweep", "--trials", "1", "--hparams", "1", "--no-pairs", "--algorithms", "erm",
+                                "--out", sweep()},
+                               dg()))
                 .exit_code;
   }
   bool are_made() const { return made_ == 0; }
   std::string config() const { return config_; }
   std::string run() const { return folder_.path("run"); }
   std::string domains() const { return folder_.path("domains"); }
+  std::string tokens() const { return tokens_; }
+  std::string sweep() const { return folder_.path("sweep"); }
   Words dg() const {
     return {"--dataset",    "folder",
             "--data",       domains(),
@@ -95,7 +104,7 @@ class Inputs {
 
  private:
   TemporaryFolder folder_;
-  std::string config_;
+  std::string config_, tokens_;
   int made_ = -1;
 };
 
@@ -103,6 +112,8 @@ struct Verb {
   std::string name;
   std::function<Words(const Inputs& inputs, const std::string& out)> command;
   std::function<Words(const std::string& out)> resume = {};  // where it is not the same command that goes on
+  bool in_run = false;                                       // `out` is a copy of the run, into which it writes
+  std::string ending = {};                                   // of `out` where it is a file
 };
 
 std::ostream& operator<<(std::ostream& out, const Verb& verb) { return out << verb.name; }
@@ -118,6 +129,9 @@ std::vector<Verb> verbs() {
     return [words](const Inputs& inputs, const std::string& out) {
       return joined(joined(joined({"dg"}, words), {"--out", out}), inputs.dg());
     };
+  };
+  const auto of_run = [](const Words& verb, const Words& more) {
+    return [verb, more](const Inputs&, const std::string& out) { return joined(joined(verb, {out, "--quiet"}), more); };
   };
   return {
       {"train", train({}), resume},
@@ -179,17 +193,18 @@ TEST_P(SurvivesDiskFaults, AtEveryFileOperation) {
 #endif
   ASSERT_TRUE(inputs_->are_made());
   const TemporaryFolder folder;
-  const std::string place = folder.path("place"), out = place + "/out";
+  const std::string place = folder.path("place"), out = place + "/out" + GetParam().ending;
   const Words command = GetParam().command(*inputs_, out);
   const auto clear = [&] {
     fs::remove_all(place);
     fs::create_directory(place);
+    if (GetParam().in_run) fs::copy(inputs_->run(), out, fs::copy_options::recursive);
   };
   clear();
   DiskFaults faults(place);
   const ProgramResult unbroken = faults.run_and_count(command);
   ASSERT_EQ(unbroken.exit_code, 0) << unbroken.err;
-  expected_ = folder_contents(place + "/out");
+  expected_ = folder_contents(out);
   ASSERT_GT(faults.operations().size(), 3u);
   const bool all = std::getenv("SPARSIGHT_EVERY_DISK_FAULT");
   for (const FileOperation& operation : faults.sampled(all ? faults.operations().size() : kSampledKills)) {

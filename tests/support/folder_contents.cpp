@@ -65,6 +65,7 @@ std::string content_of(const fs::path& file) {
 }  // namespace
 
 std::map<std::string, std::string> folder_contents(const std::string& folder) {
+  if (fs::is_regular_file(folder)) return {{"", content_of(folder)}};
   std::map<std::string, std::string> contents;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
     contents[fs::relative(entry.path(), folder)] = entry.is_regular_file() ? content_of(entry.path()) : "folder";
