@@ -30,7 +30,7 @@ const CostConvention& cost_convention(const std::string& name);
 
 // The arguments of a model's cost().
 struct CostOptions {
-  CostConvention convention;
+  CostConvention convention = {};
   int64_t batch = 1;  // images that share the experts' buffers if [capacity] group is 0
   // What a pass computes: without the tokens of a transformer's last block that its head does not read. Papers count
   // all of them.

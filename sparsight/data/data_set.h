@@ -11,17 +11,17 @@
 namespace sparsight {
 
 struct DataInfo {
-  std::string name;                          // "glyphs"
-  std::vector<std::string> classes;          // K names, in label order
-  std::vector<std::string> domains;          // names, in domain order; at least one
-  std::vector<std::string> super_classes;    // names, or empty
-  std::vector<int64_t> super_class_of;       // [K] index into super_classes, or empty
-  int64_t channels = 3;                      // of every image
-  int64_t height = 0, width = 0;             // of every image, or 0 if they vary
-  std::vector<std::string> attributes = {};  // names of Sample::attributes, or empty
-  std::vector<int64_t> cell_grid = {};       // [rows, columns] of the grid whose cells, numbered row by row, are the
-                                             // values of attributes named "cell" or "..._cell"; or empty
-  bool multi_label = false;                  // images may have several classes (Sample::labels)
+  std::string name;                             // "glyphs"
+  std::vector<std::string> classes = {};        // K names, in label order
+  std::vector<std::string> domains = {};        // names, in domain order; at least one
+  std::vector<std::string> super_classes = {};  // names, or empty
+  std::vector<int64_t> super_class_of = {};     // [K] index into super_classes, or empty
+  int64_t channels = 3;                         // of every image
+  int64_t height = 0, width = 0;                // of every image, or 0 if they vary
+  std::vector<std::string> attributes = {};     // names of Sample::attributes, or empty
+  std::vector<int64_t> cell_grid = {};          // [rows, columns] of the grid whose cells, numbered row by row, are the
+                                                // values of attributes named "cell" or "..._cell"; or empty
+  bool multi_label = false;                     // images may have several classes (Sample::labels)
 };
 
 class DataSet {

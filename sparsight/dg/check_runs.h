@@ -19,7 +19,7 @@ int64_t environments_of_set(const DgRun& run);
 // default values and a random choice.
 void check_runs(const DgRunList& runs);
 
-// The same of one run, `environments` of its dataset and what its algorithm says; adds the algorithms of which it warns
+// Checks one run. environments: how many its dataset has; facts: of its algorithm. Adds the algorithms of which it warns
 // to `warned`.
 void check_run(const DgRun& run, int64_t environments, const AlgorithmFacts& facts, std::set<std::string>& warned);
 

@@ -53,7 +53,7 @@ PairedDifference paired_difference(const std::vector<double>& a, const std::vect
 // P(T <= t) of Student's distribution, and its inverse. probability: above 0, below 1.
 double student_t_cdf(double t, double degrees);
 double student_t_quantile(double probability, double degrees);
-// The same of the normal distribution.
+// P(Z <= z) of the normal distribution, and its inverse.
 double normal_cdf(double z);
 double normal_quantile(double probability);
 

@@ -45,8 +45,8 @@ class RoutingReplay {
  private:
   struct Layer {
     Routing routing;
-    at::Tensor order;            // [A] assignments sorted by image (stable)
-    std::vector<int64_t> first;  // [images + 1] where each image begins in `order`
+    at::Tensor order = {};            // [A] assignments sorted by image (stable)
+    std::vector<int64_t> first = {};  // [images + 1] where each image begins in `order`
   };
   static Routing of(const Layer& layer, const at::Tensor& image);
 

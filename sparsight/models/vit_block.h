@@ -18,7 +18,7 @@ struct VitBlockOptions {
   double drop_path = 0;
   double layer_scale = 0;  // initial factor of both branches; 0: the block has no layer scale
   double norm_eps = LayerNormImpl::kEpsilon;
-  std::string path;        // "blocks.3"
+  std::string path = {};   // "blocks.3"
   bool recompute = false;  // VitOptions::recompute
 };
 

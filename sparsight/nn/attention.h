@@ -21,7 +21,7 @@ class AttentionImpl : public torch::nn::Module {
   // x + drop(gamma * forward(x, norm)), as one operation. gamma: [D], or undefined for ones.
   at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop = {},
                               const at::Tensor& gamma = {});
-  // The same of the first `queries` tokens of each image, [B,queries,D], which attend to all.
+  // The first `queries` tokens of each image alone, [B,queries,D], which attend to all.
   at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop, int64_t queries,
                               const at::Tensor& gamma = {});
   Cost cost(int64_t tokens, int64_t queries) const;  // per image, of `queries` outputs

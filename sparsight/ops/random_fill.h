@@ -24,9 +24,9 @@ at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double 
 // Rows of a stream: row r of [rows,columns] is row number[r] of the stream, so that the numbers of a row do not depend
 // on which other rows are in the batch.
 struct RandomRows {
-  int64_t rows = 0;     // R
-  int64_t columns = 1;  // of each row
-  at::Tensor number;    // [R] int64, 0 or above; undefined: 0 .. R-1
+  int64_t rows = 0;        // R
+  int64_t columns = 1;     // of each row
+  at::Tensor number = {};  // [R] int64, 0 or above; undefined: 0 .. R-1
 };
 // N(0,1), U[0,1) and the dropout mask by rows; types and devices as above.
 at::Tensor normal_rows(const at::Tensor& like, const RandomRows& rows, const RandomStream& stream);

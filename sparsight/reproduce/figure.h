@@ -22,8 +22,8 @@ enum class Scale { smoke, small, paper };
 
 struct FigureRun {
   Scale scale = Scale::small;
-  std::string data;    // folder of real datasets; "": synthetic substitutes, marked as such
-  std::string folder;  // of the run; jobs may write images here
+  std::string data = {};    // folder of real datasets; "": synthetic substitutes, marked as such
+  std::string folder = {};  // of the run; jobs may write images here
   // Private to the running job: files that it writes here survive a kill.
   std::string job_folder = {};
   Json settings = Json::object();  // of the figure, as given with --set; all others have their defaults at this scale

@@ -264,14 +264,6 @@ std::vector<std::string> pipeline(const TemporaryFolder& folder, const std::stri
   return {"superclass", "train", routed_config(folder), "--experts", "3", "--out", folder.path(out), "--quiet"};
 }
 
-// What a run ends with: its last evaluation, without times.
-std::string result_of(const std::string& run) {
-  std::string result;
-  for (const Json& line : read_metrics(run + "/metrics.jsonl"))
-    if (line["kind"] == "eval") result += cat(line["split"], line["step"], line["loss"], line["accuracy"], "\n");
-  return result;
-}
-
 TEST(SuperclassTrain, M29_TrainsInOneCommandAndGoesOnAfterKills) {
   const TemporaryFolder folder;
   const ProgramResult whole = run_program(pipeline(folder, "whole"), {.timeout_seconds = 300});

@@ -11,10 +11,10 @@
 namespace sparsight::testing {
 
 struct ProgramOptions {
-  std::string input;                               // stdin; empty: closed
-  std::map<std::string, std::string> environment;  // added to the test's own
-  double timeout_seconds = 60;                     // then it is killed
-  std::string folder;                              // working directory; empty: the test's own
+  std::string input = {};                               // stdin; empty: closed
+  std::map<std::string, std::string> environment = {};  // added to the test's own
+  double timeout_seconds = 60;                          // then it is killed
+  std::string folder = {};                              // working directory; empty: the test's own
 };
 
 struct ProgramResult {

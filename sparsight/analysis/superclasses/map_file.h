@@ -14,7 +14,7 @@ inline constexpr int64_t kMaxMapClasses = 100'000;
 // empty file, a line that is not one whole number from 0, a super-class number that is skipped, and more than
 // kMaxMapClasses lines. Spaces around a number, line ends of Windows and one missing line end are accepted.
 std::vector<int64_t> read_superclass_map(const std::string& path);
-// The same of a text; errors name `path`.
+// The map in a text; errors name `path`.
 std::vector<int64_t> parse_superclass_map(std::string_view text, const std::string& path);
 
 // Writes the file in one step: it is whole or absent. The map must be valid as above.

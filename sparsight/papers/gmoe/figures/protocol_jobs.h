@@ -15,7 +15,7 @@ inline const char* const kAverage = "average";  // in place of an environment
 
 // What all runs of a figure have in common.
 struct ProtocolOptions {
-  Repeats repeats;
+  Repeats repeats = {};
   int64_t steps = 5001, eval_every = 300, images = 0, batch = 32;
   std::string precision = "fp32";
   void declare(OptionSet& set);
