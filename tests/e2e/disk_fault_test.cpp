@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-constexpr size_t kSampledKills = 20, kSampledFull = 5;
+constexpr size_t kSampledKills = 12, kSampledFull = 4;
 
 // Glyphs, and a ViT of a single block, in six steps.
 constexpr const char* kSmallestConfig = R"(
@@ -130,8 +130,8 @@ std::vector<Verb> verbs() {
       return joined(joined(joined({"dg"}, words), {"--out", out}), inputs.dg());
     };
   };
-  const auto of_run = [](const Words& verb, const Words& more) {
-    return [verb, more](const Inputs&, const std::string& out) { return joined(joined(verb, {out, "--quiet"}), more); };
+  const auto in_run = [](const Words& verb) {
+    return [verb](const Inputs&, const std::string& run) { return joined(verb, {run, "--quiet"}); };
   };
   return {
       {"train", train({}), resume},
@@ -157,6 +157,23 @@ std::vector<Verb> verbs() {
        [](const Inputs& inputs, const std::string& out) {
          return Words{"superclass", "train", inputs.config(),         "--out",  out, "--experts",
                       "2",          "--set", "router.name=per_image", "--quiet"};
+       }},
+      {.name = "superclass", .command = in_run({"superclass", "--experts", "2"}), .in_run = true},
+      {.name = "explain", .command = in_run({"explain"}), .in_run = true},
+      {.name = "report", .command = in_run({"report"}), .in_run = true},
+      {"eval",
+       [](const Inputs& inputs, const std::string& out) {
+         return Words{"eval", inputs.run(), "--records", out, "--quiet"};
+       }},
+      {.name = "moe",
+       .command =
+           [](const Inputs& inputs, const std::string& out) {
+             return Words{"moe", inputs.tokens(), "--set", "moe.experts=4", "--out", out, "--quiet"};
+           },
+       .ending = ".safetensors"},
+      {"dg_export",
+       [](const Inputs& inputs, const std::string& out) {
+         return Words{"dg", "export", inputs.sweep(), "--out", out, "--quiet"};
        }},
   };
 }
