@@ -19,8 +19,8 @@ int64_t environments_of_set(const DgRun& run);
 // default values and a random choice.
 void check_runs(const DgRunList& runs);
 
-// Checks one run. environments: how many its dataset has; facts: of its algorithm. Adds the algorithms of which it warns
-// to `warned`.
+// Checks one run. environments: how many its dataset has; facts: of its algorithm. Adds the algorithms of which it
+// warns to `warned`.
 void check_run(const DgRun& run, int64_t environments, const AlgorithmFacts& facts, std::set<std::string>& warned);
 
 }  // namespace sparsight

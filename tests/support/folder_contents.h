@@ -7,8 +7,9 @@
 
 namespace sparsight::testing {
 
-// Relative path -> content; a file has the path "". Tensors of safetensors files: their names, shapes and bytes. JSON (.json, .jsonl): the
-// values. CSV, text and pictures: the bytes. Of other files, and where bytes would show times, only the name.
+// Relative path -> content; a file has the path "". Tensors of safetensors files: their names, shapes and bytes. JSON
+// (.json, .jsonl): the values. CSV, text and pictures: the bytes. Of other files, and where bytes would show times,
+// only the name.
 std::map<std::string, std::string> folder_contents(const std::string& folder);
 
 // The first difference, "" if there is none.
