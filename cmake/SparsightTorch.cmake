@@ -46,8 +46,8 @@ if(NOT TARGET torch)
   message(STATUS "libtorch ${SPARSIGHT_TORCH_VERSION}: ${_root}")
   add_library(torch INTERFACE IMPORTED)
   target_include_directories(torch SYSTEM INTERFACE "${_root}/include" "${_root}/include/torch/csrc/api/include")
-  # As the wheels were built: some headers need them, and some classes have other members without NDEBUG.
-  target_compile_definitions(torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO $<$<NOT:$<CONFIG:Release>>:NDEBUG>)
+  # As the wheels were built: some headers need them.
+  target_compile_definitions(torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO)
   target_link_libraries(torch INTERFACE "${_root}/lib/libtorch_cpu.so" "${_root}/lib/libc10.so")
   # at::parallel_for is a plain loop without OpenMP. The OpenMP runtime is torch's own copy: two would compete for the
   # cores, so clang, which brings its own, does not get -fopenmp.
