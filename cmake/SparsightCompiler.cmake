@@ -24,6 +24,14 @@ if(SPARSIGHT_SANITIZE)
   endif()
 endif()
 
+# program_reuses_precompiled_header(target of): the program is compiled under the precompiled header of a library, which
+# serves only files compiled with its flags: -fPIC, not the -fPIE of programs.
+function(program_reuses_precompiled_header target of)
+  target_precompile_headers(${target} REUSE_FROM ${of})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+endfunction()
+
 # lightly_optimised(targets...): -O1 in release builds, which compiles in two thirds of the time. For tests, and for
 # code that only calls torch and the kernels. (With -O1 g++ 12 warns of uninitialised members in exception clean-up.)
 function(lightly_optimised)
