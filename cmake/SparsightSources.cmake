@@ -5,9 +5,9 @@
 # own out of the groups.
 function(grouped_sources target)
   target_sources(${target} PRIVATE ${ARGN})
+  get_property(part GLOBAL PROPERTY grouped_part)
+  set(groups ${target}${part})
   foreach(source IN LISTS ARGN)
-    get_property(part GLOBAL PROPERTY grouped_part)
-    set(groups ${target}${part})
     get_property(count GLOBAL PROPERTY ${groups}_grouped)
     if(NOT count)
       set(count 0)
