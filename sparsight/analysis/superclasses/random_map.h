@@ -10,7 +10,8 @@ namespace sparsight {
 // most 1. The same seed gives the same map. Raises UsageError unless 1 <= groups <= classes.
 std::vector<int64_t> random_superclass_map(int64_t classes, int64_t groups, uint64_t seed);
 
-// The same with given sizes: sizes[e] classes get super-class e. Raises UsageError for no sizes or one below 1.
+// A map with given sizes, in random order: sizes[e] classes get super-class e. Raises UsageError for no sizes or one
+// below 1.
 std::vector<int64_t> random_superclass_map_of_sizes(const std::vector<int64_t>& sizes, uint64_t seed);
 
 }  // namespace sparsight
