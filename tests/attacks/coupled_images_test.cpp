@@ -79,7 +79,9 @@ TEST(CoupledImages, A25_EveryRouterSaysWhetherOtherImagesDecide) {
   for (const std::string& name : routers().names())
     for (const bool choices : {false, true}) {
       AttackedImageModel model(vit_with(name), {.mode = {.choices = choices}});
-      if (depends_on_others(model)) EXPECT_TRUE(model.coupled()) << name << choices;
+      if (depends_on_others(model)) {
+        EXPECT_TRUE(model.coupled()) << name << choices;
+      }
       EXPECT_EQ(model.coupling().capacity, false) << name;
       if (model.coupled()) (choices ? in_training : in_evaluation).push_back(name);
     }

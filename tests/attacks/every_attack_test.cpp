@@ -54,7 +54,9 @@ TEST_P(EveryAttack, A25_StaysWithinItsThreatAndFoolsSomeImages) {
       AttackedFunction model(random_network);
       const AttackResult result = make_short(GetParam(), {threat, 1})->run(model, batch);
       check_perturbation(result.pixels, batch.pixels, threat, true);
-      if (norm == Norm::l2) EXPECT_LE(largest_perturbation(result.pixels, batch.pixels, norm), threat.epsilon);
+      if (norm == Norm::l2) {
+        EXPECT_LE(largest_perturbation(result.pixels, batch.pixels, norm), threat.epsilon);
+      }
       const at::Tensor clean = classified_correctly(random_network(batch.pixels), batch.labels.label);
       const at::Tensor after = classified_correctly(random_network(result.pixels), batch.labels.label);
       EXPECT_TRUE(torch::equal(result.correct, after));

@@ -164,7 +164,9 @@ TEST(Pgd, A19_TheStrictPresetKeepsTheStrongestPointInTheSet) {
         differ += expected.lt(best).sum().item<int64_t>();
         const at::Tensor loss = attack_loss::cross_entropy(test::toy_logits(trace.found), batch.labels);
         EXPECT_TRUE(test::near(loss, expected, 1e-12)) << start << " " << keep;
-        if (keep == "preset") EXPECT_TRUE(torch::equal(fooled(trace.found), ever)) << start;
+        if (keep == "preset") {
+          EXPECT_TRUE(torch::equal(fooled(trace.found), ever)) << start;
+        }
       }
   RecordProperty("images whose loss is below the largest", static_cast<int>(differ));
 }

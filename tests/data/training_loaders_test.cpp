@@ -100,7 +100,9 @@ TEST(TrainingLoaders, RepeatImagesOfASmallDomainInBalancedBatches) {
     EXPECT_EQ(list[0].batches_per_epoch(), 1);
     for (const Batch& batch : take(list[0], 0, 3)) {
       EXPECT_EQ(batch.images.size(0), 14) << sampling;
-      if (wanted.sampling == "class_balanced") EXPECT_EQ(batch.labels.sum().item<int64_t>(), 7);
+      if (wanted.sampling == "class_balanced") {
+        EXPECT_EQ(batch.labels.sum().item<int64_t>(), 7);
+      }
     }
   }
   for (const char* sampling : {"shuffle", "replacement"}) {

@@ -22,15 +22,20 @@ void expect_known(const std::vector<ProtocolDefault>& defaults, const Json& conf
   const std::set<std::string> groups{kPhotographs, kSmallImages, kEverySet};
   std::set<std::vector<std::string>> seen;
   for (const ProtocolDefault& entry : defaults) {
-    if (!groups.contains(entry.set)) EXPECT_NO_THROW(domain_set(entry.set)) << of;
+    if (!groups.contains(entry.set)) {
+      EXPECT_NO_THROW(domain_set(entry.set)) << of;
+    }
     const std::string which = entry.key.empty() ? entry.name : entry.key;
     EXPECT_FALSE(which.empty()) << of;
     EXPECT_TRUE(seen.insert({entry.set, entry.key, which}).second) << of << " " << which;
     const size_t dot = entry.key.find('.');
-    if (!entry.key.empty())
+    if (!entry.key.empty()) {
       EXPECT_TRUE(config.at(entry.key.substr(0, dot)).contains(entry.key.substr(dot + 1))) << of << " " << entry.key;
+    }
     NumpyRandom random(1);
-    if (entry.range && !entry.range->empty()) EXPECT_NO_THROW(sample_range(*entry.range, random)) << of << " " << which;
+    if (entry.range && !entry.range->empty()) {
+      EXPECT_NO_THROW(sample_range(*entry.range, random)) << of << " " << which;
+    }
   }
 }
 

@@ -71,9 +71,10 @@ TEST(DgHyperparameters, EveryAlgorithmTakesWhatItSamples) {
     for (int64_t seed = 1; seed < 4; ++seed)
       entry.describe([&](OptionSet& options) {
         for (const Hyperparameter& parameter : hyperparameters(entry.name, "pacs", seed, 0))
-          if (parameter.key.starts_with("algorithm."))
+          if (parameter.key.starts_with("algorithm.")) {
             EXPECT_NO_THROW(options.find(parameter.key.substr(10))->set(parameter.value))
                 << entry.name << " " << parameter.name;
+          }
       });
 }
 

@@ -181,7 +181,9 @@ TEST_F(DgVerb, ASweepNamesItsRunsAndWarnsOnce) {
   std::set<std::string> warnings;
   std::istringstream lines(done.err);
   for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("warning: ")) EXPECT_TRUE(warnings.insert(line).second) << line;
+    if (line.starts_with("warning: ")) {
+      EXPECT_TRUE(warnings.insert(line).second) << line;
+    }
 }
 
 // `train --resume` has no part in the protocol: the command itself goes on.

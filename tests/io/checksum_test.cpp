@@ -39,8 +39,9 @@ void expect_every_flip_is_found(const std::string& path, const std::function<voi
     const std::string message = testing::message_of([&] { read(folder.write("damaged", damaged)); });
     ASSERT_NE(message, "") << "byte " << at;
     for (const TensorEntry& entry : header.tensors)
-      if (at >= 8 + length + entry.begin && at < 8 + length + entry.end)
+      if (at >= 8 + length + entry.begin && at < 8 + length + entry.end) {
         ASSERT_NE(message.find("tensor " + entry.name + " does not match its checksum"), std::string::npos) << message;
+      }
   }
 }
 
@@ -94,8 +95,9 @@ TEST(Checksum, NoFlippedBitOfATorchFileChangesATensor) {
     const std::string message =
         testing::message_of([&] { read = read_torch_pickle(folder.write("damaged.pt", damaged)); });
     refused += !message.empty();
-    if (bit / 8 >= data && bit / 8 < data + weight.nbytes())
+    if (bit / 8 >= data && bit / 8 < data + weight.nbytes()) {
       ASSERT_NE(message.find("tensor weight does not match its checksum"), std::string::npos) << message;
+    }
     if (!message.empty()) continue;
     ASSERT_EQ(read.size(), whole.size()) << "bit " << bit;
     for (size_t i = 0; i < read.size(); ++i) {

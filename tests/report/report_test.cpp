@@ -194,7 +194,9 @@ TEST(Report, ADamagedLineCostsAWarningInEveryFormat) {
   for (const char* format : {"html", "table", "csv", "markdown"}) {
     const auto result = run_program({"report", run, "--format", format});
     EXPECT_EQ(result.exit_code, 0) << format << " " << result.err;
-    if (format != std::string("html")) EXPECT_NE(result.out.find("test"), std::string::npos) << format;
+    if (format != std::string("html")) {
+      EXPECT_NE(result.out.find("test"), std::string::npos) << format;
+    }
     EXPECT_NE(result.err.find("2 lines of metrics.jsonl could not be read"), std::string::npos) << result.err;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
