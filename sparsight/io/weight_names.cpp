@@ -1,7 +1,13 @@
 #include "sparsight/io/weight_names.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
+#include <ATen/ops/cat.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/torch_pickle.h"
 
@@ -32,6 +38,20 @@ const Renaming kInLayer[] = {
     {"mlp.3.", "mlp.fc2."},
 };
 
+// transformers' ViTForImageClassification and DeiTForImageClassification, without the first word of their names.
+const Renaming kTransformersModel[] = {
+    {"embeddings.cls_token", "cls_token"},
+    {"embeddings.position_embeddings", "pos_embed"},
+    {"embeddings.patch_embeddings.projection.", "patch_embed.proj."},
+    {"layernorm.", "norm."},
+};
+const std::string kTransformersLayer = "encoder.layer.";
+const Renaming kInTransformersLayer[] = {
+    {"layernorm_before.", "norm1."},     {"layernorm_after.", "norm2."}, {"attention.output.dense.", "attn.proj."},
+    {"intermediate.dense.", "mlp.fc1."}, {"output.dense.", "mlp.fc2."},
+};
+const std::string kAttention = "attention.attention.";
+
 bool starts_with(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
 
 template <size_t N>
@@ -45,6 +65,48 @@ at::Tensor tensor_named(const NamedTensors& tensors, const std::string& name) {
   for (const auto& [key, tensor] : tensors)
     if (key == name) return tensor;
   return {};
+}
+
+// "0.norm1.weight" of "encoder.layer.0.norm1.weight" as layer and rest; no value for other names.
+std::optional<std::pair<std::string, std::string>> layer_and_rest(const std::string& name, const std::string& start) {
+  const size_t dot = starts_with(name, start) ? name.find('.', start.size()) : std::string::npos;
+  if (dot == std::string::npos) return std::nullopt;
+  return std::pair{name.substr(start.size(), dot - start.size()), name.substr(dot + 1)};
+}
+
+// The first word of transformers' names, "vit." or "deit."; no value for files of others.
+std::optional<std::string> transformers_prefix(const NamedTensors& tensors) {
+  for (const std::string prefix : {"vit.", "deit."})
+    if (tensor_named(tensors, prefix + "embeddings.position_embeddings").defined()) return prefix;
+  return std::nullopt;
+}
+
+// Queries, keys and values, each with weights of its own there, become one projection.
+NamedTensors with_timm_names_of_transformers(const NamedTensors& tensors, const std::string& prefix) {
+  NamedTensors timm;
+  std::map<std::string, std::map<std::string, at::Tensor>> projections;  // by timm name: "query", "key", "value"
+  for (const auto& [full, tensor] : tensors) {
+    const std::string name = starts_with(full, prefix) ? full.substr(prefix.size()) : full;
+    const auto layer = layer_and_rest(name, kTransformersLayer);
+    if (!layer) {
+      timm.emplace_back(
+          starts_with(name, "classifier.") ? "head." + name.substr(11) : renamed(name, kTransformersModel), tensor);
+    } else if (const auto projection = layer_and_rest(layer->second, kAttention)) {
+      projections["blocks." + layer->first + ".attn.qkv." + projection->second][projection->first] = tensor;
+    } else {
+      timm.emplace_back("blocks." + layer->first + "." + renamed(layer->second, kInTransformersLayer), tensor);
+    }
+  }
+  for (const auto& [name, parts] : projections) {
+    std::vector<at::Tensor> all;
+    for (const char* part : {"query", "key", "value"})
+      if (parts.contains(part) && parts.at(part).dim() > 0) all.push_back(parts.at(part));
+    const auto fits = [&](const at::Tensor& part) { return part.sizes() == all[0].sizes(); };
+    if (all.size() != 3 || parts.size() != 3 || !std::ranges::all_of(all, fits))
+      fail(printable(name), " needs query, key and value of one shape");
+    timm.emplace_back(name, at::cat(all));
+  }
+  return timm;
 }
 
 // The authors' weights of DINOv2 have a token for masked patches, which only training reads, and with registers a
@@ -74,12 +136,12 @@ std::string with_layer_scale_name(const std::string& name) {
 
 std::string timm_name_of_torchvision(const std::string& name) {
   if (!starts_with(name, kLayer)) return renamed(name, kWholeModel);
-  const size_t dot = name.find('.', kLayer.size());
-  if (dot == std::string::npos) return name;
-  return "blocks." + name.substr(kLayer.size(), dot - kLayer.size()) + "." + renamed(name.substr(dot + 1), kInLayer);
+  const auto layer = layer_and_rest(name, kLayer);
+  return layer ? "blocks." + layer->first + "." + renamed(layer->second, kInLayer) : name;
 }
 
 NamedTensors with_timm_names(NamedTensors tensors) {
+  if (const auto prefix = transformers_prefix(tensors)) return with_timm_names_of_transformers(tensors, *prefix);
   const bool torchvision = tensor_named(tensors, "encoder.pos_embedding").defined();
   for (auto& entry : tensors)
     entry.first = torchvision ? timm_name_of_torchvision(entry.first) : with_layer_scale_name(entry.first);

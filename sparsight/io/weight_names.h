@@ -10,8 +10,9 @@ namespace sparsight {
 // The timm name of a tensor of torchvision's vision transformer; a name that torchvision does not use is unchanged.
 std::string timm_name_of_torchvision(const std::string& name);
 
-// Recognises the library by its names and renames all tensors, those of torchvision, of DeiT-III and of DINOv2; timm's
-// names are unchanged. The authors' DINOv2 weights lose `mask_token`, and those with registers have the class token's
+// Recognises the library by its names and renames all tensors, those of torchvision, of transformers' ViT and DeiT, of
+// DeiT-III and of DINOv2; timm's names are unchanged. Queries, keys and values of transformers become one tensor, which
+// raises Error where one is missing or of another shape. The authors' DINOv2 weights lose `mask_token`, and those with registers have the class token's
 // position added to the class token, as timm converts them.
 NamedTensors with_timm_names(NamedTensors tensors);
 

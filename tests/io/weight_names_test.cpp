@@ -3,6 +3,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
@@ -50,6 +51,44 @@ TEST(WeightNames, DeitThreesScalesHaveTimmNames) {
   EXPECT_EQ(renamed[0].first, "blocks.11.ls1.gamma");
   EXPECT_EQ(renamed[1].first, "blocks.0.ls2.gamma");
   EXPECT_EQ(renamed[2].first, "gamma_x");
+}
+
+// Left: transformers' ViTForImageClassification(ViTConfig()).state_dict(); right: timm's ViT.
+TEST(WeightNames, TransformersNamesBecomeTimmNames) {
+  const std::pair<std::string, std::string> names[] = {
+      {"vit.embeddings.cls_token", "cls_token"},
+      {"vit.embeddings.position_embeddings", "pos_embed"},
+      {"vit.embeddings.patch_embeddings.projection.weight", "patch_embed.proj.weight"},
+      {"vit.encoder.layer.11.layernorm_before.weight", "blocks.11.norm1.weight"},
+      {"vit.encoder.layer.0.layernorm_after.bias", "blocks.0.norm2.bias"},
+      {"vit.encoder.layer.0.attention.output.dense.weight", "blocks.0.attn.proj.weight"},
+      {"vit.encoder.layer.0.intermediate.dense.bias", "blocks.0.mlp.fc1.bias"},
+      {"vit.encoder.layer.0.output.dense.weight", "blocks.0.mlp.fc2.weight"},
+      {"vit.layernorm.weight", "norm.weight"},
+      {"classifier.bias", "head.bias"},
+  };
+  NamedTensors file;
+  for (const auto& [transformers, timm] : names) file.emplace_back(transformers, at::ones({1}));
+  const NamedTensors renamed = with_timm_names(file);
+  ASSERT_EQ(renamed.size(), std::size(names));
+  for (size_t i = 0; i < renamed.size(); ++i) EXPECT_EQ(renamed[i].first, names[i].second);
+}
+
+TEST(WeightNames, TransformersProjectionsBecomeOne) {
+  const std::string attention = "deit.encoder.layer.2.attention.attention.";
+  NamedTensors file{{"deit.embeddings.position_embeddings", at::ones({1, 2, 3})},
+                    {attention + "value.bias", at::full({2}, 3.0)},
+                    {attention + "key.bias", at::full({2}, 2.0)},
+                    {attention + "query.bias", at::full({2}, 1.0)}};
+  const NamedTensors renamed = with_timm_names(file);
+  ASSERT_EQ(renamed.size(), 2u);
+  EXPECT_EQ(renamed[1].first, "blocks.2.attn.qkv.bias");
+  EXPECT_TRUE(at::equal(renamed[1].second, at::tensor({1., 1., 2., 2., 3., 3.}, at::kFloat)));
+  file[2].second = at::ones({3});
+  EXPECT_EQ(testing::message_of([&] { with_timm_names(file); }),
+            "blocks.2.attn.qkv.bias needs query, key and value of one shape");
+  file.pop_back();
+  EXPECT_THROW(with_timm_names(file), Error);
 }
 
 // timm.models.vision_transformer._convert_dinov2: cls_token 2 + its position 1, and three positions of patches.

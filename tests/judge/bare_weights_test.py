@@ -1,5 +1,6 @@
-"""Weights files of timm and torchvision without any configuration: `predict`, `eval` and `attack` are given the file alone, and the
+"""Weights files of timm, torchvision and transformers without any configuration: `predict`, `eval` and `attack` are given the file alone, and the
 probabilities are those of the package. Files are archives of torch.save, also under the name of none, and safetensors."""
+import importlib.util
 import json
 import pathlib
 import subprocess
@@ -125,6 +126,19 @@ class BareWeights(unittest.TestCase):
                            f"{folder}/attack")
             self.assertEqual(attacked.returncode, 0, attacked.stderr)
             self.assertEqual(json.loads(attacked.stdout)["clean_accuracy"]["count"], right)
+
+    def test_transformers(self):
+        if importlib.util.find_spec("transformers") is None:
+            self.skipTest("needs transformers (pip install transformers==5.24.0)")
+        from transformers import ViTConfig, ViTForImageClassification
+        config = ViTConfig(hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=512, image_size=SIDE,
+                           patch_size=8, num_labels=CLASSES, layer_norm_eps=1e-6)
+        model = far_from_init(ViTForImageClassification(config))
+        with tempfile.TemporaryDirectory() as folder:
+            write_images(folder, SIDE, np.random.default_rng(0))
+            model.save_pretrained(f"{folder}/vit")
+            half = probabilities(lambda images: model(images).logits, folder, ((0.5,) * 3, (0.5,) * 3))
+            self.same(model, f"{folder}/vit/model.safetensors", half, folder, "--normalize", "half")
 
     def test_authors_weights_of_dinov2(self):
         """Named as the authors name them, and with a position of the class token, which timm adds to that token."""
