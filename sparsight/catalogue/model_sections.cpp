@@ -56,11 +56,12 @@ std::vector<Section> model_sections() {
   };
 }
 
-Json model_tables(const Json& config) {
+Json resolved_model(const Json& config, const std::string& origin) {
+  const std::vector<Section> sections = model_sections();
   Json tables = Json::object();
-  for (const Section& section : model_sections())
+  for (const Section& section : sections)
     if (config.contains(section.name)) tables[section.name] = config.at(section.name);
-  return tables;
+  return resolve(Config::from_tables(tables, origin), sections);
 }
 
 void check_trained_names(const Json& config, const std::vector<Section>& sections) {

@@ -9,8 +9,9 @@ namespace sparsight {
 // With all components registered so far.
 std::vector<Section> model_sections();
 
-// What `config` says in these sections, without how the model was trained.
-Json model_tables(const Json& config);
+// These sections of `config`, whose others are ignored, with defaults for settings that it does not name. origin: what
+// errors call it.
+Json resolved_model(const Json& config, const std::string& origin);
 
 // Checks that `sections` have the components that the configuration of a run or checkpoint names. Raises UsageError:
 // those that are missing are registered by the program that trained it.

@@ -53,9 +53,8 @@ constexpr const char* kItsConfiguration = "its configuration";
 // With defaults for settings that are newer than the checkpoint. How it was trained (perhaps with an optimiser unknown
 // here) does not matter.
 Json resolved_config(const Checkpoint& checkpoint) {
-  const Json used = model_tables(checkpoint.config);
-  check_trained_names(used, model_sections());
-  return resolve(Config::from_tables(used, kItsConfiguration), model_sections());
+  check_trained_names(checkpoint.config, model_sections());
+  return resolved_model(checkpoint.config, kItsConfiguration);
 }
 
 // What the weights were made for. A new value would need other weights, or leave these without their meaning.

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/catalogue/model_sections.h"
-#include "sparsight/core/config.h"
 #include "sparsight/models/model_cost.h"
 
 namespace sparsight::mobile_vmoe {
@@ -68,11 +67,10 @@ Json training_sections(const MobileModel& model, const MobileOptions& options, c
 }
 
 MobileCost cost_of(const MobileModel& model, const MobileOptions& options, const FigureRun& run) {
-  const Json sections = model_tables(training_sections(model, options, run, 0));
+  const Json resolved = resolved_model(training_sections(model, options, run, 0), "figure");
   const ImageShape image{3, kImageSide, kImageSide, class_counts(options, run).classes};
   const CostConvention& convention = cost_convention("flops_elementwise");
-  const Cost cost =
-      total(model_cost(resolve(Config::from_tables(sections, "figure"), model_sections()), image, {convention}));
+  const Cost cost = total(model_cost(resolved, image, {convention}));
   MobileCost found{static_cast<double>(flops(cost, convention)) / 1e6, static_cast<double>(cost.parameters) / 1e3,
                    static_cast<double>(cost.active_parameters) / 1e3};
   if (model.is_routed() && model.experts > model.k)

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/catalogue/model_sections.h"
-#include "sparsight/core/config.h"
+#include "sparsight/core/error.h"
 #include "sparsight/models/model_cost.h"
 
 namespace sparsight::robust_moe {
@@ -115,10 +115,10 @@ Json vision_sections(const VisionModel& model, const VisionOptions& options, Vis
 }
 
 VisionCost vision_cost(const VisionModel& model, const VisionOptions& options, VisionData data, const FigureRun& run) {
-  const Json sections = model_tables(vision_sections(model, options, data, run, 0));
+  const Json resolved = resolved_model(vision_sections(model, options, data, run, 0), "figure");
   const bool grey = data == VisionData::mnist;
   const ImageShape shape{grey ? 1 : 3, kVisionSide, kVisionSide, !run.data.empty() && !grey ? 100 : 10};
-  const Cost cost = total(model_cost(resolve(Config::from_tables(sections, "figure"), model_sections()), shape));
+  const Cost cost = total(model_cost(resolved, shape));
   return {2 * static_cast<double>(cost.multiply_adds) / 1e9, static_cast<double>(cost.parameters) / 1e6};
 }
 
