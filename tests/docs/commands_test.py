@@ -73,8 +73,9 @@ def run_python(page, folder):
     program = "".join(blocks(page, "python"))
     if not program or not (PACKAGE / "sparsight/_ops.so").exists():
         return None
-    if "import xxhash" in program and importlib.util.find_spec("xxhash") is None:
-        print(f"{page.name}: its python blocks are not run, since xxhash is not installed")
+    imported = set(re.findall(r"^(?:import|from) (\w+)", program, re.M)) - {"sparsight"}
+    if missing := [name for name in sorted(imported) if importlib.util.find_spec(name) is None]:
+        print(f"{page.name}: its python blocks are not run, since {', '.join(missing)} cannot be imported")
         return None
     (folder / "page.py").write_text(program)
     return subprocess.run([sys.executable, "page.py"], cwd=folder, env={**os.environ, "PYTHONPATH": str(PACKAGE)}, text=True,
