@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMlpRatio = 4;
 constexpr double kBalanceWeight = 0.005;  // of each of the two losses of V-MoE
-constexpr double kFlopPerSecond = 27e9;   // of a forward and backward pass in bf16 on one core, measured
+constexpr double kFlopPerSecond = 29e9;   // of a forward and backward pass in fp32 on one AVX2 core, measured
 constexpr double kTrainingPerForward = 3;
 
 std::vector<int64_t> last_blocks(int64_t count) {

@@ -57,7 +57,7 @@ MobileOptions mobile_options(Scale scale) {
   if (scale != Scale::smoke) return options;
   options.size = "3x16", options.experts = 4, options.groups = 4, options.classes_per_group = 2;
   options.train_images = 64, options.test_images = 32, options.epochs = 1, options.batch = 32;
-  options.warmup_epochs = 0, options.precision = "fp32";
+  options.warmup_epochs = 0;
   return options;
 }
 

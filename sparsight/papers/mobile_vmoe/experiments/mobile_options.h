@@ -19,7 +19,7 @@ struct MobileOptions {
   int64_t groups = 10, classes_per_group = 5;  // of generated images
   int64_t train_images = 0, test_images = 0, epochs = 8, batch = 64;
   double lr = 2e-3, beta2 = 0.99, weight_decay = 0.05, warmup_epochs = 1;
-  std::string precision = "bf16";
+  std::string precision = "fp32";
   void declare(OptionSet& set);
 };
 
