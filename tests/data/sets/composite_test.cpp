@@ -132,9 +132,11 @@ TEST(CompositeSet, HasAllClassesWithDistractorsFromElsewhere) {
 TEST(CompositeSet, MakesColoursGreyAndCellsOfOneSize) {
   const TemporaryFolder folder;
   std::string records;
-  for (int k = 0; k < 10; ++k)
-    records += std::string(1, static_cast<char>(k)) + std::string(1024, static_cast<char>(100 + k)) +
-               std::string(2048, '\0');  // red alone
+  for (int k = 0; k < 10; ++k) {  // red alone
+    records += static_cast<char>(k);
+    records.append(1024, static_cast<char>(100 + k));
+    records.append(2048, '\0');
+  }
   for (const char* name : {"data_batch_1", "test_batch"}) folder.write(cat(name, ".bin"), records);
   const Json settings = {
       {"cells", "cifar10"}, {"root", folder.path()}, {"cell_settings", Json::array({{{"validation", 0}}})},

@@ -78,7 +78,9 @@ TEST(DigitFigures, P49_P50_P51_P52_HaveThePapersAxesGuidesAndNumbers) {
     EXPECT_GE(figure.paper.size(), c.published) << c.figure;
     for (const Json& row : figure.paper) EXPECT_TRUE(row.contains(c.measure)) << c.figure << ": " << row;
     EXPECT_EQ(figure.charts.at(0).guide.has_value(), c.guide > 0) << c.figure;
-    if (c.guide > 0) EXPECT_EQ(figure.charts.at(0).guide->power, c.guide) << c.figure;
+    if (c.guide > 0) {
+      EXPECT_EQ(figure.charts.at(0).guide->power, c.guide) << c.figure;
+    }
   }
 }
 
