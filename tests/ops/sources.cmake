@@ -20,7 +20,6 @@ torch_tests(
   ops/packed_linear_test.cpp
   ops/patch_linear_test.cpp
   ops/arena_test.cpp
-  ops/product_type_test.cpp
   ops/random_fill_test.cpp
   ops/rows_test.cpp
   ops/softmax_rows_test.cpp

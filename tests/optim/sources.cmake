@@ -6,3 +6,4 @@ light_tests(
   optim/recipe_schedule_test.cpp
   optim/schedule_test.cpp
   optim/weight_average_test.cpp)
+torch_tests(optim/product_type_test.cpp)
