@@ -67,7 +67,8 @@ at::Tensor tensor_named(const NamedTensors& tensors, const std::string& name) {
   return {};
 }
 
-// "0.norm1.weight" of "encoder.layer.0.norm1.weight" as layer and rest; no value for other names.
+// The layer and the rest of a name that begins with `start`: of "encoder.layer.0.norm1.weight" "0" and "norm1.weight".
+// No value for other names.
 std::optional<std::pair<std::string, std::string>> layer_and_rest(const std::string& name, const std::string& start) {
   const size_t dot = starts_with(name, start) ? name.find('.', start.size()) : std::string::npos;
   if (dot == std::string::npos) return std::nullopt;
@@ -81,7 +82,7 @@ std::optional<std::string> transformers_prefix(const NamedTensors& tensors) {
   return std::nullopt;
 }
 
-// Queries, keys and values, each with weights of its own there, become one projection.
+// There queries, keys and values have weights of their own, which become those of one projection.
 NamedTensors with_timm_names_of_transformers(const NamedTensors& tensors, const std::string& prefix) {
   NamedTensors timm;
   std::map<std::string, std::map<std::string, at::Tensor>> projections;  // by timm name: "query", "key", "value"
