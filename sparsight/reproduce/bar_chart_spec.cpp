@@ -7,8 +7,9 @@ Json bar_chart_spec(const FigureChart& chart, const std::vector<ChartMark>& mark
   Json rows = chart_rows(marks, false);
   for (Json& row : rows) row["bar"] = row["series"].get<std::string>() + " " + row["source"].get<std::string>();
   const Json scale = {{"zero", true}};
+  const Json words_below_each_other = {{"labelAngle", 0}, {"labelExpr", "split(datum.label, ' ')"}};
   const Json x = {
-      {"field", "x"}, {"type", "ordinal"}, {"title", chart.x}, {"sort", nullptr}, {"axis", {{"labelAngle", 0}}}};
+      {"field", "x"}, {"type", "ordinal"}, {"title", chart.x}, {"sort", nullptr}, {"axis", words_below_each_other}};
   const Json offset = {{"field", "bar"}, {"sort", nullptr}};
   Json y = value_axis("value", title, scale);
   y["stack"] = nullptr;
