@@ -44,6 +44,7 @@ const Renaming kTransformersModel[] = {
     {"embeddings.position_embeddings", "pos_embed"},
     {"embeddings.patch_embeddings.projection.", "patch_embed.proj."},
     {"layernorm.", "norm."},
+    {"classifier.", "head."},
 };
 const std::string kTransformersLayer = "encoder.layer.";
 const Renaming kInTransformersLayer[] = {
@@ -90,8 +91,7 @@ NamedTensors with_timm_names_of_transformers(const NamedTensors& tensors, const 
     const std::string name = starts_with(full, prefix) ? full.substr(prefix.size()) : full;
     const auto layer = layer_and_rest(name, kTransformersLayer);
     if (!layer) {
-      timm.emplace_back(
-          starts_with(name, "classifier.") ? "head." + name.substr(11) : renamed(name, kTransformersModel), tensor);
+      timm.emplace_back(renamed(name, kTransformersModel), tensor);
     } else if (const auto projection = layer_and_rest(layer->second, kAttention)) {
       projections["blocks." + layer->first + ".attn.qkv." + projection->second][projection->first] = tensor;
     } else {

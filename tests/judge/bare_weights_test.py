@@ -1,5 +1,6 @@
-"""Weights files of timm, torchvision and transformers without any configuration: `predict`, `eval` and `attack` are given the file alone, and the
-probabilities are those of the package. Files are archives of torch.save, also under the name of none, and safetensors."""
+"""Weights files of timm, torchvision and transformers without any configuration: `predict`, `eval` and `attack` are given the
+file alone, and the probabilities are those of the package. Files are archives of torch.save, also under the name of none, and
+safetensors."""
 import importlib.util
 import json
 import pathlib

@@ -1,12 +1,17 @@
-// Whether a sanitizer slows the tests down and adds to their memory: it shadows what they use and keeps what they free.
+// Which sanitizer the tests run under: they add to the memory that tests use, and the thread sanitizer slows them most.
 #pragma once
 
 namespace sparsight::test {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr bool kAddressSanitizer = true;
 #else
-inline constexpr bool kSanitized = false;
+inline constexpr bool kAddressSanitizer = false;
+#endif
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kThreadSanitizer = true;
+#else
+inline constexpr bool kThreadSanitizer = false;
 #endif
 
 }  // namespace sparsight::test
