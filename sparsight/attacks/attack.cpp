@@ -40,7 +40,7 @@ void check_batch(const AttackBatch& batch, const ThreatModel& threat, const Atta
          "; normalisation is part of the model");
 }
 
-// With numbers of the images, and their clean passes.
+// `given` with the numbers of its images and their clean passes.
 AttackBatch with_clean_images(const AttackBatch& given) {
   AttackBatch batch = given;
   batch.pixels = given.pixels.detach();

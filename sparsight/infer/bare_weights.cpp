@@ -215,6 +215,7 @@ LoadedModel load_bare_weights(const ModelRequest& request) {
     fail(printable(request.path), " has ", classes, " classes, the dataset ", printable(loaded.data.name),
          " of [data] ", loaded.data.classes.size(), "; name the dataset that it was trained for");
   name_classes(loaded.data, request.bare.labels, request.path);
+  loaded.task_loss = task_loss_named("auto", loaded.data);
   loaded.shape = shape_after(loaded.eval_transforms, loaded.data);
   loaded.model = make_model(loaded.config, loaded.shape, pixels);
   std::erase_if(tensors, [](const auto& entry) { return is_pixel_statistics(entry.first); });

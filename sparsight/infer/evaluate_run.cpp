@@ -73,7 +73,7 @@ Json evaluate_run(const EvaluateRunOptions& options, const PredictorOf& predicto
   };
   PhasePeaks memory;
   Evaluation evaluation =
-      evaluate(model, *loader, loaded.shape.classes, task_loss_of(loaded), bf16, "evaluate", observers);
+      evaluate(model, *loader, loaded.shape.classes, loaded.task_loss, bf16, "evaluate", observers);
   measures.put_into(evaluation);
   evaluation.peak_bytes = memory.bytes();
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");

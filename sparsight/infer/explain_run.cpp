@@ -135,7 +135,7 @@ Explanation explain_run(const ExplainRequest& request) {
     options.keypoints = keypoints_of(loaded);
   }
   options.super_class_of = loaded.super_class_of;
-  options.sigmoid = task_loss_of(loaded) == TaskLoss::sigmoid_cross_entropy;
+  options.sigmoid = loaded.task_loss == TaskLoss::sigmoid_cross_entropy;
   options.replay = read_replay(request.routing, count, cat(count, " are explained"));
   if (record) options.record = &*record;
   Explanation explanation = explain_images(

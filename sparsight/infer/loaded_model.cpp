@@ -143,6 +143,7 @@ LoadedModel model_of(Checkpoint checkpoint, const std::string& path, const std::
   const PixelStatistics trained = eval_pipeline(loaded.config).statistics();
   if (!overrides.empty()) loaded.config = with_overrides(loaded.config, checkpoint.config, overrides);
   loaded.data = data_info_from(checkpoint.state.at("data"));
+  loaded.task_loss = task_loss_named(read_section<TrainOptions>(loaded.config, "train").task_loss, loaded.data);
   loaded.super_class_of = guiding_super_classes(loaded.config, loaded.data);
   loaded.eval_transforms = eval_pipeline(loaded.config);
   const PixelStatistics& requested = loaded.eval_transforms.statistics();
@@ -200,11 +201,6 @@ ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data
   RandomStream unused(0, "shape");
   const at::Tensor image = transforms(blank, unused);
   return {image.size(0), image.size(1), image.size(2), static_cast<int64_t>(data.classes.size())};
-}
-
-TaskLoss task_loss_of(const LoadedModel& loaded) {
-  if (!loaded.config.contains("train")) return task_loss_named("auto", loaded.data);
-  return task_loss_named(read_section<TrainOptions>(loaded.config, "train").task_loss, loaded.data);
 }
 
 Json routing_source(const LoadedModel& loaded) {

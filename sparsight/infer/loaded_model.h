@@ -20,6 +20,7 @@ struct LoadedModel {
   Json config;                          // the sections of catalogue/model_sections.h, resolved, with the overrides
   DataInfo data;                        // what it was trained on
   std::vector<int64_t> super_class_of;  // [K] of its guided routers; empty: none is guided (eval/guidance.h)
+  TaskLoss task_loss = TaskLoss::cross_entropy;  // that it was trained with, which says what its probabilities are
   ImageShape shape;                     // of the images it takes
   TransformPipeline eval_transforms;    // from a uint8 image to the pixels in 0..1 that the model takes
   std::shared_ptr<ImageModel> model;    // with averaged weights where the checkpoint has them
@@ -34,9 +35,6 @@ struct LoadedModel {
 // damaged or its weights do not fit the configuration; UsageError for invalid overrides.
 LoadedModel load_model(const std::string& path, const std::string& which = "",
                        const std::vector<std::string>& overrides = {});
-
-// The loss that the model was trained with, which says what its probabilities are.
-TaskLoss task_loss_of(const LoadedModel& loaded);
 
 // What a routing record says about the model: {"checkpoint", "step", "weights", "classes"}.
 Json routing_source(const LoadedModel& loaded);

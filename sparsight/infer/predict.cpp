@@ -44,7 +44,7 @@ at::Tensor transformed(const LoadedModel& loaded, const at::Tensor& image, const
 // logits: [K].
 std::vector<ClassProbability> likely_classes(const LoadedModel& loaded, const at::Tensor& logits,
                                              const std::string& name, int64_t top) {
-  const at::Tensor probabilities = class_probabilities(logits.to(at::kDouble), task_loss_of(loaded));
+  const at::Tensor probabilities = class_probabilities(logits.to(at::kDouble), loaded.task_loss);
   if (!probabilities.isfinite().all().item<bool>())
     fail(name, ": the model's output is not finite; its training failed or the image's values are out of range");
   const auto [values, labels] = probabilities.topk(std::min(top, probabilities.size(0)));

@@ -66,7 +66,7 @@ void check_held_out(const DataSplits& splits, const std::string& split, const st
 
 void need_softmax(const LoadedModel& loaded) {
   need_single_labels(loaded.data, "the confusion of classes");
-  if (task_loss_of(loaded) != TaskLoss::cross_entropy)
+  if (loaded.task_loss != TaskLoss::cross_entropy)
     fail_usage("the run ", loaded.path,
                " was trained with train.task_loss = \"sigmoid_cross_entropy\", whose classes do "
                "not exclude each other; confusions need a softmax, train.task_loss = \"cross_entropy\"");
@@ -100,7 +100,7 @@ void count_confusion(const LoadedModel& loaded, const DataSetPtr& images, Confus
   const bool bf16 = use_bf16(read_section<TrainOptions>(loaded.config, "train").precision);
   ConfusionObserver observer(counts);
   const Predictor model = [&](const ModelInput& input) { return loaded.model->forward(input); };
-  evaluate(model, *loader, loaded.shape.classes, task_loss_of(loaded), bf16, "confusions", {&observer});
+  evaluate(model, *loader, loaded.shape.classes, loaded.task_loss, bf16, "confusions", {&observer});
   if (interrupted()) fail("interrupted after ", counts.images(), " images");
   if (observer.is_routed)
     log_info(printable(loaded.path),

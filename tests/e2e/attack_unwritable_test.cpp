@@ -8,6 +8,7 @@
 #include "tests/e2e/attack_fixture.h"
 #include "tests/e2e/output.h"
 #include "tests/support/disk_faults.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/small_disk.h"
 
 namespace sparsight::testing::attack_unwritable_test {
@@ -36,9 +37,7 @@ TEST_F(AttackUnwritable, AFinishedOneIsReadFromAReadOnlyDisk) {
 
 // The disk is full from the first file on that is written after the last piece of images.
 TEST_F(AttackUnwritable, TheResultComesBeforeTheError) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "a preloaded library comes before the sanitizer's";
-#endif
+  if (test::kAddressSanitizer) GTEST_SKIP() << "a preloaded library comes before the sanitizer's";
   const TemporaryFolder folder;
   const std::vector<std::string> command =
       words("--attack fgsm --eps 4/255 --images 16 --out " + folder.path("attack"));

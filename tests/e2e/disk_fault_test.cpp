@@ -10,6 +10,7 @@
 #include "tests/data/readers/fixtures.h"
 #include "tests/support/disk_faults.h"
 #include "tests/support/folder_contents.h"
+#include "tests/support/sanitizers.h"
 
 namespace sparsight::testing::disk_fault_test {
 namespace {
@@ -205,9 +206,7 @@ class SurvivesDiskFaults : public ::testing::TestWithParam<Verb> {
 };
 
 TEST_P(SurvivesDiskFaults, AtEveryFileOperation) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "a preloaded library comes before the sanitizer's";
-#endif
+  if (test::kAddressSanitizer) GTEST_SKIP() << "a preloaded library comes before the sanitizer's";
   ASSERT_TRUE(inputs_->are_made());
   const TemporaryFolder folder;
   const std::string place = folder.path("place"), out = place + "/out" + GetParam().ending;

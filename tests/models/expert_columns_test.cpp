@@ -215,7 +215,7 @@ TEST(ExpertColumnsOfMobilenet, AGroupOfOneValuePerChannelIsNotNormalisedByItself
   const auto model = column_model(c, &settings, 1);
   const std::string name = "features.17.moe.experts.";
   const auto buffers = model->named_buffers();
-  for (int64_t step = 0; step < 3; ++step) {
+  for (uint64_t step = 0; step < 3; ++step) {
     const ModelOutput out = model->forward({column_images(2), ForwardMode::training(), {1, step}});
     EXPECT_TRUE(out.logits.isfinite().all().item<bool>());
     out.logits.square().sum().backward();

@@ -114,8 +114,12 @@ TEST_P(ExpertColumnsUse, SuperClassesGuideTheRouter) {
   for (const auto& p : model->named_parameters()) {
     const at::Tensor& grad = p.value().grad();
     const bool trained = grad.defined() && grad.abs().max().item<double>() > 0;
-    if (p.key() == "router.weight" || p.key() == model->named_parameters().keys().front()) EXPECT_TRUE(trained);
-    if (p.key().find(".experts.") != std::string::npos) EXPECT_FALSE(trained) << p.key();
+    if (p.key() == "router.weight" || p.key() == model->named_parameters().keys().front()) {
+      EXPECT_TRUE(trained);
+    }
+    if (p.key().find(".experts.") != std::string::npos) {
+      EXPECT_FALSE(trained) << p.key();
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 // Each test runs in a process of its own, since the allocator is for all tensors of a process.
 #include "sparsight/ops/caching_allocator.h"
+#include "tests/support/sanitizers.h"
 
 #include <sys/resource.h>
 
@@ -99,9 +100,7 @@ void expect_tensors_work() {
 class CachingAllocator : public ::testing::Test {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_ADDRESS__
-    GTEST_SKIP() << "the address sanitizer keeps its own allocator";
-#endif
+    if (test::kAddressSanitizer) GTEST_SKIP() << "the address sanitizer keeps its own allocator";
     GTEST_FLAG_SET(death_test_style, "threadsafe");
   }
 };

@@ -75,7 +75,9 @@ TEST(NormLinear, HasTheBitsOfLayerNormFollowedByTheLayer) {
       const auto got = with_gradients(fused, leaves), want = with_gradients(separate, leaves);
       for (size_t i = 0; i < got.size(); ++i) {
         ASSERT_EQ(got[i].defined(), want[i].defined()) << i;
-        if (got[i].defined()) EXPECT_TRUE(torch::equal(got[i], want[i])) << rows << " rows, " << i;
+        if (got[i].defined()) {
+          EXPECT_TRUE(torch::equal(got[i], want[i])) << rows << " rows, " << i;
+        }
       }
       const torch::NoGradGuard no_grad;
       EXPECT_TRUE(torch::equal(fused(leaves), got[0]));

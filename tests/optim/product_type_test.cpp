@@ -66,7 +66,9 @@ void errs_as_bf16_does(Layer layer, const at::Tensor& x) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i) {
     EXPECT_LT(relative_error(got[i], want[i]), 0.006) << i;
-    if (want[i].dim() > 1) EXPECT_GT(relative_error(got[i], want[i]), 5e-4) << i;  // biases are sums only
+    if (want[i].dim() > 1) {  // biases are sums only
+      EXPECT_GT(relative_error(got[i], want[i]), 5e-4) << i;
+    }
   }
 }
 

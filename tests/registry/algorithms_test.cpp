@@ -85,8 +85,9 @@ TEST(EveryAlgorithm, IsResumedWithTheSameBitsAndLeavesAModelThatPredicts) {
     EXPECT_EQ(algorithms().facts(name).predicts,
               !tensors_under(kPredictionTensors, read_checkpoint(loaded.path).training).empty());
     EXPECT_NEAR(evaluated(folder.path("parts"), "best", "test"), found_by_the_run(folder.path("parts"), "test"), 1e-6);
-    if (algorithms().facts(name).predicts)
+    if (algorithms().facts(name).predicts) {
       EXPECT_NEAR(evaluated(folder.path("parts"), "last", "val"), found_by_the_run(folder.path("parts"), "val"), 1e-6);
+    }
     EXPECT_EQ(predict(loaded, at::zeros({loaded.data.channels, 16, 16}, at::kByte), "blank", 2).classes.size(), 2u);
   }
 }

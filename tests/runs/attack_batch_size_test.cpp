@@ -8,6 +8,7 @@
 
 #include "sparsight/ops/caching_allocator.h"
 #include "sparsight/runs/attack_batch_size.h"
+#include "tests/support/sanitizers.h"
 
 namespace sparsight::attack_batch_size_test {
 namespace {
@@ -42,9 +43,7 @@ void expect_known_size() {
 }  // namespace
 
 TEST(AttackBatchSize, MeasuresAPassAlthoughFreedMemoryIsKept) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the sanitizer keeps freed memory back";
-#endif
+  if (test::kAddressSanitizer) GTEST_SKIP() << "the sanitizer keeps freed memory back";
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // the allocator is for the whole process
   EXPECT_EXIT(expect_known_size(), ::testing::ExitedWithCode(0), "measured");
 }

@@ -45,12 +45,15 @@ TEST(AttackCells, A52_TheSweepHasARowWithAllMeasuresForEachCell) {
       const bool of_routing = key.starts_with("change_") || key.starts_with("attacked_") || key.starts_with("re") ||
                               key == "change" || key == "of_chance" || key == "dropped" || key == "entropy" ||
                               key.ends_with("_cv2");
-      if (!of_routing || key == "attacked_loss") EXPECT_TRUE(row.mean[m]) << key;
+      if (!of_routing || key == "attacked_loss") {
+        EXPECT_TRUE(row.mean[m]) << key;
+      }
       const bool routed = row.settings.at("model") == kVmoe;
       // Undefined if no token changed, or no image.
       const bool defined_if_changed = key.starts_with("redundancy") || key == "change_moved";
-      if (of_routing && key != "attacked_loss" && !defined_if_changed)
+      if (of_routing && key != "attacked_loss" && !defined_if_changed) {
         EXPECT_EQ(row.mean[m].has_value(), routed) << key;
+      }
     }
 }
 
@@ -103,8 +106,12 @@ TEST(VisionModels, A57_TheDenseModelOfEqualCostFollowsTheNumberOfChoices) {
     const double wide = vision_cost({kWideVit, kStandard}, options, VisionData::cifar100, run).gflop;
     EXPECT_NEAR(vision_cost({kVmoe, kStandard, 8}, options, VisionData::cifar100, run).gflop / wide, 1, .02) << k;
     if (k == 2) mlps_of_two = wide - dense;
-    if (k == 1) EXPECT_DOUBLE_EQ(wide, dense);
-    if (k == 4) EXPECT_NEAR((wide - dense) / mlps_of_two, mlps / 0.5, 1e-9);
+    if (k == 1) {
+      EXPECT_DOUBLE_EQ(wide, dense);
+    }
+    if (k == 4) {
+      EXPECT_NEAR((wide - dense) / mlps_of_two, mlps / 0.5, 1e-9);
+    }
   }
 }
 
