@@ -10,7 +10,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "sparsight/ops/cpu/isa.h"
+#include "sparsight/kernels/isa/isa.h"
 
 namespace sparsight::bench {
 namespace {

@@ -23,8 +23,8 @@ class Peak {
   mutable double seconds_ = 0;
 };
 
-// The peaks of the active instruction-set level of ops/cpu/isa.h. The type says what is multiplied; an operation is a
-// multiplication or an addition.
+// The peaks of the active instruction-set level of kernels/isa/isa.h. The type says what is multiplied; an operation is
+// a multiplication or an addition.
 struct Peaks {
   Peak fp32, bf16, int8;
   static Peaks of_active_isa();

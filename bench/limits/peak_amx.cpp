@@ -1,7 +1,7 @@
 #include <immintrin.h>
 
 #include "bench/limits/peak_loops.h"
-#include "sparsight/ops/cpu/kernels_amx.h"
+#include "sparsight/kernels/gemm/amx.h"
 
 namespace sparsight::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "sparsight/ops/cpu/contention.h"
+#include "sparsight/kernels/threads/contention.h"
 
 namespace sparsight::bench {
 namespace {

@@ -14,12 +14,14 @@
 #include "bench/measure/ratio_interval.h"
 #include "bench/measure/rounds.h"
 #include "bench/moe/contenders.h"
+#include "sparsight/kernels/kernels.h"
+#include "sparsight/kernels/routing/combine_parts.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/cpu/arena.h"
-#include "sparsight/ops/cpu/combine_parts.h"
-#include "sparsight/ops/cpu/kernels.h"
+#include "sparsight/ops/cpu/row_numbers.h"
 #include "sparsight/ops/sort_by_expert.h"
 #include "sparsight/ops/top_experts.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight::bench {
 namespace {
@@ -84,8 +86,8 @@ RoutingShare measure_routing_share(int64_t tokens, int64_t k, const ExpertMlpWei
     const double permute_time = lap();
     outputs.fill_(1.0f);
     lap();
-    cpu::combine_parts(cpu::kernels(), rows.map, rows.gate.const_data_ptr<float>(), outputs.const_data_ptr<float>(),
-                       kWidth, 1, kWidth, sums.data_ptr<float>());
+    cpu::combine_parts(cpu::torch_threads(), cpu::row_numbers(rows.map), rows.gate.const_data_ptr<float>(),
+                       {outputs.const_data_ptr<float>(), kWidth, 1, kWidth}, sums.data_ptr<float>());
     const double combine_time = lap();
     expert_mlp(x, rows, weights, {});
     const double rest = std::max(0.0, lap() - permute_time - combine_time);

@@ -21,10 +21,10 @@
 #include "bench/measure/rounds.h"
 #include "bench/measure/table.h"
 #include "sparsight/core/machine.h"
+#include "sparsight/kernels/conv/conv_depth.h"
 #include "sparsight/models/cnn.h"
 #include "sparsight/models/wide_resnet.h"
 #include "sparsight/nn/freeze_convs.h"
-#include "sparsight/ops/cpu/conv_depth.h"
 
 namespace sparsight::bench {
 namespace {

@@ -14,9 +14,9 @@
 #include "sparsight/core/machine.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/models/engine_rates.h"
 #include "sparsight/models/kept_engine_rates.h"
-#include "sparsight/ops/cpu/isa.h"
 
 namespace sparsight::cli {
 namespace {

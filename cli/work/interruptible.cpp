@@ -1,7 +1,7 @@
 #include "cli/work/interruptible.h"
 
 #include "sparsight/core/interrupt.h"
-#include "sparsight/ops/cpu/thread_waiting.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight::cli {
 

@@ -7,7 +7,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 
-#include "sparsight/ops/cpu/isa.h"
+#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/ops/grouped_linear.h"
 
 namespace sparsight::cli {

@@ -3,23 +3,28 @@
 #include <signal.h>
 
 #include <system_error>
-#include <thread>
 #include <utility>
 
 namespace sparsight {
 
-bool start_background_thread(std::function<void()> body) {
+std::thread background_thread(std::function<void()> body) {
   sigset_t all, before;  // a thread begins with the mask of the one that starts it
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
-  bool started = true;
+  std::thread thread;
   try {
-    std::thread(std::move(body)).detach();
+    thread = std::thread(std::move(body));
   } catch (const std::system_error&) {
-    started = false;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+  return thread;
+}
+
+bool start_background_thread(std::function<void()> body) {
+  std::thread thread = background_thread(std::move(body));
+  if (!thread.joinable()) return false;
+  thread.detach();
+  return true;
 }
 
 }  // namespace sparsight

@@ -72,8 +72,7 @@ Json evaluate_run(const EvaluateRunOptions& options, const PredictorOf& predicto
     return predictor(input);
   };
   PhasePeaks memory;
-  Evaluation evaluation =
-      evaluate(model, *loader, loaded.shape.classes, loaded.task_loss, bf16, "evaluate", observers);
+  Evaluation evaluation = evaluate(model, *loader, loaded.shape.classes, loaded.task_loss, bf16, "evaluate", observers);
   measures.put_into(evaluation);
   evaluation.peak_bytes = memory.bytes();
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");

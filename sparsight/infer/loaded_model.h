@@ -21,11 +21,11 @@ struct LoadedModel {
   DataInfo data;                        // what it was trained on
   std::vector<int64_t> super_class_of;  // [K] of its guided routers; empty: none is guided (eval/guidance.h)
   TaskLoss task_loss = TaskLoss::cross_entropy;  // that it was trained with, which says what its probabilities are
-  ImageShape shape;                     // of the images it takes
-  TransformPipeline eval_transforms;    // from a uint8 image to the pixels in 0..1 that the model takes
-  std::shared_ptr<ImageModel> model;    // with averaged weights where the checkpoint has them
-  std::string algorithm;                // that trained it, by name; "" where the checkpoint does not say
-  std::string weights = "model";        // "ema" or "swa" for averaged weights
+  ImageShape shape;                              // of the images it takes
+  TransformPipeline eval_transforms;             // from a uint8 image to the pixels in 0..1 that the model takes
+  std::shared_ptr<ImageModel> model;             // with averaged weights where the checkpoint has them
+  std::string algorithm;                         // that trained it, by name; "" where the checkpoint does not say
+  std::string weights = "model";                 // "ema" or "swa" for averaged weights
   std::shared_ptr<std::atomic<bool>> told_resize = std::make_shared<std::atomic<bool>>(false);  // see model_image()
 };
 

@@ -8,7 +8,7 @@
 #include "sparsight/core/machine.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/run_folder.h"
-#include "sparsight/ops/cpu/isa.h"
+#include "sparsight/kernels/isa/isa.h"
 
 namespace sparsight {
 namespace {

@@ -6,7 +6,7 @@
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/moe/moe_layer.h"
-#include "sparsight/ops/cpu/thread_waiting.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 

@@ -14,9 +14,9 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/core/random.h"
 #include "sparsight/io/file_lock.h"
+#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/models/engine_rates.h"
 #include "sparsight/nn/onednn_linear.h"
-#include "sparsight/ops/cpu/isa.h"
 
 namespace sparsight {
 namespace {

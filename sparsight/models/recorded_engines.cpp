@@ -12,9 +12,9 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/models/kept_engine_rates.h"
 #include "sparsight/nn/onednn_linear.h"
-#include "sparsight/ops/cpu/isa.h"
 
 namespace sparsight {
 namespace {

@@ -7,7 +7,7 @@
 #include <torch/nn/module.h>
 
 #include "sparsight/core/engines.h"
-#include "sparsight/ops/cpu/packed_linear.h"
+#include "sparsight/kernels/gemm/packed_linear.h"
 
 namespace sparsight {
 

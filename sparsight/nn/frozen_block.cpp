@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sparsight/ops/cpu/attention_task.h"
+#include "sparsight/kernels/attention/attention_task.h"
+#include "sparsight/kernels/workspace.h"
 #include "sparsight/ops/cpu/tasks.h"
-#include "sparsight/ops/cpu/workspace.h"
 
 namespace sparsight {
 namespace {
@@ -115,7 +115,7 @@ void add_bias(const float* from, const float* bias, Columns columns, int64_t row
 struct Grid {
   int64_t rows, columns, row_parts, column_parts;
   Grid(int64_t all_rows, int64_t all_columns) : rows(all_rows), columns(all_columns) {
-    const int64_t at_once = rows_at_once(), tasks = at::get_num_threads();
+    const int64_t at_once = rows_at_once(), tasks = cpu::torch_threads().count();
     row_parts = (rows + at_once - 1) / at_once;
     const int64_t grains = (columns + kColumnGrain - 1) / kColumnGrain;
     column_parts = std::clamp<int64_t>((tasks + row_parts - 1) / row_parts, 1, grains);
@@ -156,7 +156,7 @@ void for_images(const BatchTokens& batch, int64_t at_once, const Body& body) {
 // Calls body(first row, rows) for as many parts as there are threads, if there are as many rows.
 template <class Body>
 void for_parts_of_rows(int64_t rows, const Body& body) {
-  const int64_t parts = std::min<int64_t>(at::get_num_threads(), rows);
+  const int64_t parts = std::min<int64_t>(cpu::torch_threads().count(), rows);
   cpu::run_tasks(parts, [&](int64_t part, const auto&) {
     const int64_t first = rows * part / parts;
     body(first, rows * (part + 1) / parts - first);
@@ -172,7 +172,7 @@ int64_t FrozenBlock::bytes() const {
 }
 
 void FrozenBlock::run(const float* x, float* y, const BatchTokens& batch) const {
-  const int64_t threads = at::get_num_threads(), images = batch.images, rows = images * batch.outputs;
+  const int64_t threads = cpu::torch_threads().count(), images = batch.images, rows = images * batch.outputs;
   // Whole images if that keeps the threads evenly busy.
   const int64_t fitting = std::max<int64_t>(1, rows_at_once() / batch.tokens), rounds = images / (fitting * threads);
   const int64_t at_once = std::clamp<int64_t>(images / threads, 1, fitting);

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "sparsight/ops/cpu/packed_linear.h"
+#include "sparsight/kernels/gemm/packed_linear.h"
 
 namespace sparsight {
 

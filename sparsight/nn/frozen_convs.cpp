@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 
+#include "sparsight/kernels/conv/conv_task.h"
+#include "sparsight/kernels/workspace.h"
 #include "sparsight/nn/channel_moments.h"
-#include "sparsight/ops/cpu/conv_task.h"
 #include "sparsight/ops/cpu/tasks.h"
-#include "sparsight/ops/cpu/workspace.h"
 
 namespace sparsight {
 namespace {
@@ -118,7 +118,7 @@ void run_step(const FrozenConvStep& step, Map in, const float* x, const float* r
   const cpu::ConvGeometry geometry = geometry_of(step, in);
   const Map out = output_of(step, in);
   const int64_t work = step.kernel * step.kernel * (step.is_depthwise() ? 1 : in.channels) * out.channels;
-  const Parts parts(out, images, work, at::get_num_threads());
+  const Parts parts(out, images, work, cpu::torch_threads().count());
   cpu::ConvMaps maps;
   maps.x = x;
   if (!step.before.scale.empty()) maps.scale = step.before.scale.data(), maps.shift = step.before.shift.data();
@@ -166,7 +166,7 @@ int64_t FrozenConvs::bytes() const {
 void FrozenConvs::run(const float* x, float* y, int64_t images, Map input) const {
   const Map out = output(input);
   const int64_t floats = std::max(input.positions() * input.channels, out.positions() * out.channels);
-  const int64_t threads = at::get_num_threads(),
+  const int64_t threads = cpu::torch_threads().count(),
                 some = std::max<int64_t>(1, kFloatsAtOnce / floats / threads) * threads;
   for (int64_t first = 0; first < images; first += some)
     run_some(x + first * input.positions() * input.channels, y + first * out.positions() * out.channels,

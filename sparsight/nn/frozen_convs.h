@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "sparsight/ops/cpu/depthwise_conv.h"
+#include "sparsight/kernels/conv/depthwise_conv.h"
 
 namespace sparsight {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "sparsight/kernels/workspace.h"
 #include "sparsight/ops/cpu/tasks.h"
-#include "sparsight/ops/cpu/workspace.h"
 
 namespace sparsight {
 namespace {
@@ -24,7 +24,7 @@ Scratch& scratch() {
 // How many tasks the patches of an image are split into: so that all threads have work, the same for each if there are
 // few tasks.
 int64_t parts_of(int64_t patches, int64_t images) {
-  const int64_t threads = at::get_num_threads();
+  const int64_t threads = cpu::torch_threads().count();
   int64_t parts = (patches + kPatchesAtOnce - 1) / kPatchesAtOnce;
   while (parts < patches && images * parts < 4 * threads && images * parts % threads != 0) ++parts;
   return parts;

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "sparsight/ops/cpu/packed_linear.h"
-#include "sparsight/ops/cpu/patch_rows.h"
+#include "sparsight/kernels/conv/patch_rows.h"
+#include "sparsight/kernels/gemm/packed_linear.h"
 
 namespace sparsight {
 

@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "sparsight/ops/kernel_types.h"
+#include "sparsight/kernels/types.h"
 
 namespace sparsight {
 

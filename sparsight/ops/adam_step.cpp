@@ -1,8 +1,8 @@
 #include "sparsight/ops/adam_step.h"
 
 #include "sparsight/core/error.h"
-#include "sparsight/ops/cpu/adam_step.h"
 #include "sparsight/ops/off_cpu.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 namespace {
@@ -21,19 +21,37 @@ bool is_fp32_on_cpu(const AdamTensors& p) {
   return true;
 }
 
+// As torch's operations in place do, so that autograd detects saved tensors that were overwritten.
+void count_writes(const AdamTensors& p) {
+  for (const at::Tensor* x : {&p.value, &p.exp_avg, &p.exp_avg_sq, &p.average})
+    if (x->defined() && !x->is_inference()) x->unsafeGetTensorImpl()->bump_version();
+}
+
+cpu::AdamParameter arrays_of(const AdamTensors& p) {
+  return {.arrays = {.value = p.value.data_ptr<float>(),
+                     .gradient = p.gradient.const_data_ptr<float>(),
+                     .exp_avg = p.exp_avg.data_ptr<float>(),
+                     .exp_avg_sq = p.exp_avg_sq.data_ptr<float>(),
+                     .average = p.average.defined() ? p.average.data_ptr<float>() : nullptr,
+                     .count = p.value.numel()},
+          .updates = p.updates};
+}
+
 }  // namespace
 
 void adam_step(const std::vector<AdamTensors>& parameters, const AdamStep& step) {
-  std::vector<AdamTensors> fused;
+  std::vector<cpu::AdamParameter> fused;
   for (const AdamTensors& p : parameters) {
     for (const at::Tensor* other : {&p.gradient, &p.exp_avg, &p.exp_avg_sq, &p.average})
       SPARSIGHT_CHECK(!other->defined() || other->sizes() == p.value.sizes());
-    if (is_fp32_on_cpu(p) && has_one_order(p))
-      fused.push_back(p);
-    else
+    if (is_fp32_on_cpu(p) && has_one_order(p)) {
+      count_writes(p);
+      fused.push_back(arrays_of(p));
+    } else {
       off_cpu::adam_step(p, step);
+    }
   }
-  cpu::adam_step(fused, step);
+  cpu::adam_step(cpu::torch_threads(), fused, step);
 }
 
 }  // namespace sparsight

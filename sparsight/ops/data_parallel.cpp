@@ -31,7 +31,7 @@ void on_each_thread(int64_t count, const Body& body) {
   const at::ThreadLocalState state;
   const ProductType products = product_type();
   const Engines chosen = engines();
-  PackedCache* const packed = PackedCache::current();
+  cpu::PackedCopies* const packed = cpu::PackedCopies::current();
   at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
     const at::ThreadLocalStateGuard guard(state);
     const ProductScope product_scope(products);

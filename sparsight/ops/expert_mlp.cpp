@@ -19,7 +19,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The kernels of ops/cpu/ need fp32 and weights that are not empty.
+// The kernels need fp32 and weights that are not empty.
 bool has_expert_kernels(const at::Tensor& tokens, const ExpertMlpWeights& weights) {
   return tokens.scalar_type() == at::kFloat && weights.w1.numel() > 0;
 }

@@ -37,7 +37,7 @@ struct ExpertMlpOptions {
 
 // tokens: [N,D]. Returns [N,D]: y_j = sum over the rows r of token j of gate_r * (drop_r(act(x_j W1 + b1)) W2 + b2),
 // with the weights of the row's expert; 0 for a token without rows. Differentiable once in tokens, gate and weights; an
-// expert without rows is not read and receives a gradient of exactly 0. fp32 on a CPU runs on the kernels of ops/cpu/,
+// expert without rows is not read and receives a gradient of exactly 0. fp32 on a CPU runs on the kernels of kernels/,
 // in a fixed order of sums (the same bits for any number of threads); everything else, and a D or F of 0, runs on
 // torch's operations.
 at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,

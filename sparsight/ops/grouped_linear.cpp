@@ -18,7 +18,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The kernels of ops/cpu/ need fp32 and a weight that is not empty.
+// The kernels need fp32 and a weight that is not empty.
 bool has_linear_kernels(const at::Tensor& rows, const at::Tensor& weight) {
   return rows.scalar_type() == at::kFloat && weight.numel() > 0;
 }

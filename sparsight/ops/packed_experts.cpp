@@ -9,10 +9,10 @@
 #include <ATen/ops/where.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/kernels/experts/packed_tiles.h"
+#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
-#include "sparsight/ops/cpu/isa.h"
 #include "sparsight/ops/cpu/pack_weights.h"
-#include "sparsight/ops/cpu/packed_tiles.h"
 
 namespace sparsight {
 namespace {

@@ -1,16 +1,16 @@
 // Experts packed for inference: weights in the order in which the kernels read them, optionally in fewer bits. With few
 // tokens experts are memory-bound, so half or a quarter of the bytes saves most of the time.
-// Where the CPU multiplies tiles of bf16 and int8 (the level "amx" of ops/cpu/isa.h) the products use the stored type:
-// bf16 rows with bf16 weights, rows quantised to two int8 numbers with int8 weights; sums, biases, activation and gates
-// are fp32. Where it multiplies vectors of bf16 ("avx512_bf16") rows are rounded to bf16 with bf16 weights too.
+// Where the CPU multiplies tiles of bf16 and int8 (the level "amx" of kernels/isa/isa.h) the products use the stored
+// type: bf16 rows with bf16 weights, rows quantised to two int8 numbers with int8 weights; sums, biases, activation and
+// gates are fp32. Where it multiplies vectors of bf16 ("avx512_bf16") rows are rounded to bf16 with bf16 weights too.
 // Elsewhere the kernels expand the weights in registers and compute in fp32. Letters: moe/axes.md.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "sparsight/kernels/types.h"
 #include "sparsight/ops/expert_mlp.h"
-#include "sparsight/ops/kernel_types.h"
 #include "sparsight/ops/weight_type.h"
 
 namespace sparsight {
@@ -35,11 +35,11 @@ struct PackedExperts {
   // a weight that is NaN or infinite is NaN throughout.
   at::Tensor scale1;   // [E,F] fp32
   at::Tensor scale2;   // [E,D] fp32
-  at::Tensor storage;  // [E, bytes] uint8, w1 and w2 in an order of ops/cpu/packed_layout.h
+  at::Tensor storage;  // [E, bytes] uint8, w1 and w2 in an order of kernels/pack/packed_layout.h
 };
 
-// weights: fp32. The order is that which the active level of ops/cpu/isa.h reads fastest: tiles of bf16 and int8 and
-// plain fp32 at "amx", where fp32 shares the memory of `weights`; panels elsewhere; plain where D or F is 0. Packed
+// weights: fp32. The order is that which the active level of kernels/isa/isa.h reads fastest: tiles of bf16 and int8
+// and plain fp32 at "amx", where fp32 shares the memory of `weights`; panels elsewhere; plain where D or F is 0. Packed
 // experts compute at every other level too, but there tiles are repacked into panels in every call.
 PackedExperts pack_expert_weights(const ExpertMlpWeights& weights, WeightType type);
 // Raises Error unless pack_expert_weights could have returned `packed`: for packed experts from an untrusted source.

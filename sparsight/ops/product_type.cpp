@@ -2,7 +2,7 @@
 
 #include <ATen/autocast_mode.h>
 
-#include "sparsight/ops/cpu/isa.h"
+#include "sparsight/kernels/isa/isa.h"
 
 namespace sparsight {
 namespace {

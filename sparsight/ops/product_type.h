@@ -7,8 +7,9 @@ namespace sparsight {
 enum class ProductType { fp32, bf16 };
 
 // The calling thread's type: that of the innermost ProductScope, else bf16 under torch's autocast of CPUs to bf16 if
-// the level in use multiplies bf16 (ops/cpu/isa.h), else fp32.
+// the level in use multiplies bf16 (kernels/isa/isa.h), else fp32.
 ProductType product_type();
+inline bool multiplies_bf16() { return product_type() == ProductType::bf16; }
 
 // Forces the type while it lives: the backward pass multiplies as the forward pass did, but runs outside autocast.
 class ProductScope {

@@ -1,86 +1,35 @@
 #include "sparsight/ops/random_fill.h"
 
 #include <algorithm>
-#include <cmath>
-#include <utility>
 #include <vector>
 
 #include <ATen/Dispatch.h>
 #include <ATen/ops/empty.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/kernels/random/fill.h"
 #include "sparsight/ops/cpu/tasks.h"
 
 namespace sparsight {
 namespace {
 
-// Calls `convert(words, values)` for each block of the stream; a block of four words gives four elements. Element
-// `first` of the stream goes to out[0]; if `first` is not a multiple of four, the first elements of its block are
-// skipped.
-template <class T, class Convert>
-void fill_blocks(T* out, int64_t count, const RandomStream& stream, uint64_t first, const Convert& convert) {
-  const auto skip = static_cast<int64_t>(first % 4);
-  cpu::run_ranges((skip + count + 3) / 4, 1024, [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end; ++block) {
-      T values[4];
-      convert(stream.block_at(first / 4 + static_cast<uint64_t>(block)), values);
-      const int64_t from = std::max<int64_t>(0, 4 * block - skip), to = std::min(count, 4 * block - skip + 4);
-      std::copy_n(values + (from + skip - 4 * block), to - from, out + from);
-    }
-  });
-}
-
-// Box-Muller: two N(0,1) from two words.
 template <class T>
-void normal_pair(uint32_t a, uint32_t b, T* out) {
-  const T uniform = (static_cast<T>(a) + T{1}) * T{0x1p-32};  // (0, 1]: the logarithm is finite
-  const T radius = std::sqrt(T{-2} * std::log(uniform));
-  const T angle = static_cast<T>(b) * static_cast<T>(0x1p-32 * 6.283185307179586);
-  out[0] = radius * std::cos(angle);
-  out[1] = radius * std::sin(angle);
-}
-
-// 1/keep with probability `keep`, else 0.
-class KeepOrDrop {
- public:
-  explicit KeepOrDrop(double keep) : limit_(keep * 0x1p32), scale_(static_cast<float>(1 / keep)) {}
-  void operator()(const std::array<uint32_t, 4>& words, float* values) const {
-    for (int i = 0; i < 4; ++i) values[i] = words[i] < limit_ ? scale_ : 0;
-  }
-
- private:
-  double limit_;
-  float scale_;
-};
-
-template <class Convert>
-void fill(at::Tensor& out, const RandomStream& stream, uint64_t first, const Convert& convert) {
+cpu::RandomRange<T> all_of(at::Tensor& out, uint64_t first) {
   SPARSIGHT_CHECK(out.is_contiguous() && out.is_cpu());
-  AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "fill",
-                             [&] { fill_blocks(out.data_ptr<scalar_t>(), out.numel(), stream, first, convert); });
-}
-
-template <class T>
-T largest_below(double low, double high) {
-  return std::nextafter(static_cast<T>(high), static_cast<T>(low));
+  return {out.data_ptr<T>(), out.numel(), first};
 }
 
 }  // namespace
 
 void fill_normal(at::Tensor& out, const RandomStream& stream, double mean, double std, uint64_t first) {
-  fill(out, stream, first, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
-    normal_pair(words[0], words[1], values);
-    normal_pair(words[2], words[3], values + 2);
-    for (int i = 0; i < 4; ++i) values[i] = static_cast<T>(mean) + static_cast<T>(std) * values[i];
+  AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "fill", [&] {
+    cpu::fill_normal(cpu::torch_threads(), all_of<scalar_t>(out, first), stream, mean, std);
   });
 }
 
 void fill_uniform(at::Tensor& out, const RandomStream& stream, double low, double high, uint64_t first) {
-  // 32 bits may round up to `high` in fp32.
-  const std::pair<float, double> maximum{largest_below<float>(low, high), largest_below<double>(low, high)};
-  fill(out, stream, first, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
-    for (int i = 0; i < 4; ++i)
-      values[i] = std::min(std::get<T>(maximum), static_cast<T>(low + (high - low) * (words[i] * 0x1p-32)));
+  AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "fill", [&] {
+    cpu::fill_uniform(cpu::torch_threads(), all_of<scalar_t>(out, first), stream, low, high);
   });
 }
 
@@ -99,7 +48,7 @@ at::Tensor uniform_like(const at::Tensor& like, at::IntArrayRef sizes, const Ran
 at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double keep, const RandomStream& stream,
                           uint64_t first) {
   at::Tensor out = at::empty(sizes, at::kFloat);
-  fill_blocks(out.data_ptr<float>(), out.numel(), stream, first, KeepOrDrop(keep));
+  cpu::fill_keep_mask(cpu::torch_threads(), all_of<float>(out, first), stream, keep);
   return out.to(like.options());
 }
 
@@ -160,8 +109,10 @@ at::Tensor keep_mask_rows(const at::Tensor& like, const RandomRows& rows, double
   float* mask = out.data_ptr<float>();
   const auto columns = static_cast<uint64_t>(rows.columns);
   for_each_run(rows, [&](const RowRun& run) {
-    fill_blocks(mask + run.begin * rows.columns, run.count * rows.columns, stream,
-                static_cast<uint64_t>(run.number) * columns, KeepOrDrop(keep));
+    cpu::fill_keep_mask(
+        cpu::torch_threads(),
+        {mask + run.begin * rows.columns, run.count * rows.columns, static_cast<uint64_t>(run.number) * columns},
+        stream, keep);
   });
   return out.to(like.options());
 }

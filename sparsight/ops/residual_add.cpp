@@ -25,7 +25,8 @@ at::Tensor dropped_rows(const at::Tensor& y, const BranchDrop& drop) {
   if (!y.is_cpu() || y.scalar_type() != at::kFloat) return dropped(y, drop);
   at::Tensor out = at::empty_like(y);
   const int64_t width = y.size(-1);
-  const cpu::ResidualRows rows({.drop = drop}, width);
+  const ResidualAdd add{.drop = drop};
+  const cpu::ResidualRows rows = cpu::residual_rows(add, width);
   const float* const from = y.const_data_ptr<float>();
   float* const to = out.data_ptr<float>();
   cpu::run_ranges(y.numel() / width, kDropGrain, [&](int64_t begin, int64_t end) {

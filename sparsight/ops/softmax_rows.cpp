@@ -1,7 +1,5 @@
 #include "sparsight/ops/softmax_rows.h"
 
-#include <algorithm>
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_softmax_backward_data.h>
 #include <ATen/ops/empty.h>
@@ -9,8 +7,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/ops/cpu/kernels.h"
-#include "sparsight/ops/cpu/tasks.h"
+#include "sparsight/kernels/elementwise/softmax_rows.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 namespace {
@@ -18,19 +16,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kElementsOfTask = 4096;  // some microseconds of work
-
 at::Tensor softmax_rows_forward(const at::Tensor& x) {
   const at::Tensor in = x.contiguous();
-  const int64_t rows = in.size(0), columns = in.size(1);
-  at::Tensor out = at::empty({rows, columns}, at::kFloat);
-  const float* const from = in.const_data_ptr<float>();
-  float* const to = out.data_ptr<float>();
-  const auto kernel = cpu::kernels().softmax;
-  const int64_t grain = std::max<int64_t>(1, kElementsOfTask / std::max<int64_t>(1, columns));
-  cpu::run_ranges(rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) kernel(from + r * columns, to + r * columns, columns);
-  });
+  at::Tensor out = at::empty(in.sizes(), at::kFloat);
+  cpu::softmax_rows(cpu::torch_threads(), in.const_data_ptr<float>(), out.data_ptr<float>(), in.size(0), in.size(1));
   return out;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/ops/kernel_types.h"
+#include "sparsight/kernels/types.h"
 
 namespace sparsight {
 

@@ -1,9 +1,6 @@
-light_tests(
+torch_free_tests(
   core/block_list_test.cpp
-  core/config_test.cpp
   core/config_text_test.cpp
-  core/engines_test.cpp
-  core/input_file_test.cpp
   core/interrupt_test.cpp
   core/json_text_test.cpp
   core/machine_test.cpp
@@ -15,3 +12,7 @@ light_tests(
   core/random_test.cpp
   core/registry_test.cpp
   core/toml_test.cpp)
+light_tests(
+  core/config_test.cpp
+  core/engines_test.cpp
+  core/input_file_test.cpp)

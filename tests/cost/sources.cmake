@@ -1,4 +1,4 @@
-light_tests(
+torch_free_tests(
   cost/convention_test.cpp
   cost/cost_test.cpp
   cost/layer_cost_test.cpp)

@@ -1,5 +1,5 @@
 // The kernels of the fuzz targets: without the other levels, whose files need flags of their own.
-#include "sparsight/ops/cpu/kernels.h"
+#include "sparsight/kernels/kernels.h"
 
 namespace sparsight::cpu {
 

@@ -6,7 +6,7 @@ if(_infer GREATER -1)
   list(SUBLIST SPARSIGHT_FOLDERS ${_above} -1 _left_out)
   list(JOIN _left_out "|" _left_out)
   add_executable(sparsight_infer_alone ${PROJECT_SOURCE_DIR}/tests/infer/alone.cpp)
-  foreach(objects sparsight sparsight_light sparsight_loops sparsight_torch_free)
+  foreach(objects sparsight sparsight_light sparsight_loops sparsight_torch_free sparsight_kernels)
     target_sources(sparsight_infer_alone PRIVATE
       "$<FILTER:$<TARGET_OBJECTS:${objects}>,EXCLUDE,\\.dir/(${_left_out})/|_above_infer_[0-9]>")
   endforeach()

@@ -6,8 +6,8 @@
 
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
+#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/nn/onednn_linear.h"
-#include "sparsight/ops/cpu/isa.h"
 #include "tests/support/environment_variable.h"
 #include "tests/support/program.h"
 #include "tests/support/warnings.h"

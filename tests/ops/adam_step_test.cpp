@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "sparsight/ops/cpu/isa.h"
+#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/ops/ref/adam_step.h"
 #include "tests/support/random_tensor.h"
 

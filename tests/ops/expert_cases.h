@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/ops/cpu/isa.h"
+#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/ops/expert_mlp.h"
 #include "sparsight/ops/sort_by_expert.h"
 #include "tests/support/random_tensor.h"

@@ -1,6 +1,8 @@
 // Packed copies of weights that are kept from pass to pass: used only for those weights, and until one changes.
 #include "sparsight/ops/packed_cache.h"
 
+#include <memory>
+
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
@@ -11,15 +13,32 @@
 namespace sparsight::packed_cache_test {
 namespace {
 
-PackedKey key_of(const at::Tensor& weight, WeightType type = WeightType::fp32) {
+cpu::PackedKey key_of(const at::Tensor& weight, WeightType type = WeightType::fp32) {
   return {weight.const_data_ptr(), weight.size(0), weight.size(1), false, type};
 }
+
+// Packs nothing, and counts.
+class Packing {
+ public:
+  // The number of the packing that gave the copy.
+  int copy(PackedCache& cache, const cpu::PackedKey& key) {
+    const cpu::PackedPanels panels = cache.get(key, [&] {
+      auto packed = std::make_shared<const cpu::ArenaArray>(sizeof(int));
+      *static_cast<int*>(packed->data()) = ++times_;
+      return packed;
+    });
+    return *static_cast<const int*>(panels->data());
+  }
+
+ private:
+  int times_ = 0;
+};
 
 TEST(PackedCache, KeepsCopiesOfItsWeightsUntilOneIsWrittenTo) {
   at::Tensor a = at::ones({4, 4}), b = at::ones({4, 4});
   PackedCache cache({a, b});
-  int packed = 0;
-  const auto copy = [&](const PackedKey& key) { return cache.get(key, [&] { return at::ones({++packed}); }).numel(); };
+  Packing packing;
+  const auto copy = [&](const cpu::PackedKey& key) { return packing.copy(cache, key); };
   EXPECT_EQ(copy(key_of(a)), 1);
   EXPECT_EQ(copy(key_of(b)), 2);
   EXPECT_EQ(copy(key_of(a)), 1);
@@ -37,9 +56,8 @@ TEST(PackedCache, KeepsCopiesOfItsWeightsUntilOneIsWrittenTo) {
 TEST(PackedCache, KeepsNothingOfOtherTensors) {
   PackedCache cache({at::ones({4, 4})});
   const at::Tensor other = at::ones({4, 4});
-  int packed = 0;
-  for (int i = 0; i < 3; ++i) cache.get(key_of(other), [&] { return at::ones({++packed}); });
-  EXPECT_EQ(packed, 3);
+  Packing packing;
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(packing.copy(cache, key_of(other)), i);
 }
 
 TEST(PackedCache, IsInUseWithinItsScope) {

@@ -1,4 +1,4 @@
-#include "sparsight/ops/cpu/packed_linear.h"
+#include "sparsight/kernels/gemm/packed_linear.h"
 
 #include <gtest/gtest.h>
 #include <torch/types.h>

@@ -1,12 +1,3 @@
-light_tests(
-  ops/contention_test.cpp
-  ops/conv_depth_test.cpp
-  ops/follower_test.cpp
-  ops/cpu_kernels_test.cpp
-  ops/cpu_gemm_bf16_test.cpp
-  ops/cpu_gemm_test.cpp
-  ops/task_plan_test.cpp
-  ops/task_team_test.cpp)
 torch_tests(
   ops/adam_step_test.cpp
   ops/attention_test.cpp

@@ -7,11 +7,11 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/nn/linear.h"
 #include "sparsight/nn/mlp.h"
 #include "sparsight/ops/attention.h"
-#include "sparsight/ops/cpu/isa.h"
 #include "sparsight/ops/product_type.h"
 #include "sparsight/optim/precision.h"
 

@@ -10,9 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/config.h"
+#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/models/make_model.h"
 #include "sparsight/nn/init.h"
-#include "sparsight/ops/cpu/isa.h"
 #include "sparsight/ops/random_fill.h"
 #include "sparsight/train/algorithm.h"
 #include "sparsight/train/run_config.h"

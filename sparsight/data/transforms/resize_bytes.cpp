@@ -8,7 +8,7 @@
 
 #include <ATen/ops/empty.h>
 
-#include "sparsight/ops/cpu/isa.h"
+#include "sparsight/kernels/isa/isa.h"
 
 // The loops over the pixels are compiled once for each instruction-set level that they gain from.
 #define SPARSIGHT_INLINE [[gnu::always_inline]] inline

@@ -1,8 +1,7 @@
-// ops/expert_mlp.h for fp32 on a CPU. The work is split into tasks by the numbers of rows alone, never by the number of
-// threads, and each thread takes the next task when it is free: results have the same bits for any number of threads.
+// ops/expert_mlp.h for fp32 on a CPU, on the kernels of kernels/experts/.
 #pragma once
 
-#include "sparsight/ops/cpu/packed_layout.h"
+#include "sparsight/kernels/pack/packed_layout.h"
 #include "sparsight/ops/expert_mlp.h"
 #include "sparsight/ops/packed_experts.h"
 
@@ -18,5 +17,8 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
 // packed: in panels, with `layout`.
 at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
                                   const PackedLayout& layout, Activation activation);
+// packed: in tiles, with `layout`; at the level amx.
+at::Tensor packed_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
+                                const PackedLayout& layout, Activation activation);
 
 }  // namespace sparsight::cpu

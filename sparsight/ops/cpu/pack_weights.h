@@ -1,9 +1,9 @@
-// Packs weights into the layout of packed_layout.h, and unpacks them.
+// kernels/pack/pack_experts.h on tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include "sparsight/ops/cpu/packed_layout.h"
+#include "sparsight/kernels/pack/packed_layout.h"
 
 namespace sparsight::cpu {
 

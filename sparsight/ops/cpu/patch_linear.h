@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "sparsight/ops/cpu/patch_rows.h"
+#include "sparsight/kernels/conv/patch_rows.h"
 
 namespace sparsight::cpu {
 

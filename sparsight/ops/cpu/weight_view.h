@@ -1,28 +1,18 @@
-// The matrices of a layer as the kernels read them.
+// Tensors as the kernels read them.
 #pragma once
-
-#include <cstdint>
 
 #include <ATen/core/Tensor.h>
 
+#include "sparsight/kernels/gemm/weight_view.h"
+
 namespace sparsight::cpu {
 
-// [E,rows,columns], in memory as they are or transposed ([E,columns,rows]).
-struct WeightView {
-  float* data = nullptr;
-  int64_t rows = 0, columns = 0;
-  bool transposed = false;
-  float* at(int64_t expert, int64_t row, int64_t column) const {
-    return data + expert * rows * columns + (transposed ? column * rows + row : row * columns + column);
-  }
-  int64_t ld() const { return transposed ? rows : columns; }
-  // The same numbers as matrices [E,columns,rows].
-  WeightView t() const { return {data, columns, rows, !transposed}; }
-};
-
-// w: [E,rows,columns], contiguous itself or after mT(). What is only read is not written through a view.
+// w: [E,rows,columns], contiguous itself or after mT().
 inline WeightView view_of(const at::Tensor& w) {
   return {const_cast<float*>(w.const_data_ptr<float>()), w.size(1), w.size(2), !w.is_contiguous()};
 }
+
+inline const float* floats_of(const at::Tensor& x) { return x.defined() ? x.const_data_ptr<float>() : nullptr; }
+inline float* floats_to(const at::Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
 
 }  // namespace sparsight::cpu

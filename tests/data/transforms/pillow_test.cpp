@@ -4,7 +4,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/data/transforms/pixel_ops.h"
 #include "sparsight/data/transforms/resize.h"
-#include "sparsight/ops/cpu/isa.h"
+#include "sparsight/kernels/isa/isa.h"
 #include "tests/data/transforms/golden_image.h"
 
 namespace sparsight::pillow_test {

@@ -1,0 +1,51 @@
+// The weights of a fully connected layer packed for inference: panels of columns, in the order in which the kernels
+// read them (docs/kernels.md, "Packed weights"). No torch types.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sparsight/kernels/kernels.h"
+
+namespace sparsight::cpu {
+
+// I inputs, O outputs. bf16 is multiplied with rows rounded to bf16 where the CPU does that, else widened to fp32 in
+// registers; int8 has one scale per output, max|w| / 127, and is
+// multiplied with rows quantised to 16 bits.
+class PackedLinear {
+ public:
+  PackedLinear() = default;
+  // weight: [O,I], row-major; bias: [O], or null for zeros. Both are copied. A weight that is NaN or infinite makes its
+  // output NaN (int8) or whatever follows from it.
+  // together: rows of the panels that are stored together (kernels.h); convolutions take one at a time.
+  PackedLinear(const float* weight, const float* bias, int64_t inputs, int64_t outputs, WeightType type)
+      : PackedLinear(weight, bias, inputs, outputs, type, rows_together(type)) {}
+  PackedLinear(const float* weight, const float* bias, int64_t inputs, int64_t outputs, WeightType type,
+               int64_t together);
+
+  int64_t inputs() const { return inputs_; }
+  int64_t outputs() const { return outputs_; }
+  WeightType type() const { return type_; }
+  const float* bias() const { return bias_.data(); }
+  int64_t bytes() const;
+
+  // The product with outputs first .. first + count, without rows and without a place for the result. `first` is a
+  // multiple of kPanelColumns.
+  Gemm gemm(int64_t first, int64_t count) const;
+  // The same with `inputs` inputs from `first_input` on, a multiple of kBlock unless rows are stored one at a time.
+  Gemm gemm(int64_t first, int64_t count, int64_t first_input, int64_t inputs) const;
+
+ private:
+  struct Free {
+    void operator()(void* memory) const;
+  };
+  int64_t panel_rows() const { return (inputs_ + together_ - 1) / together_ * together_; }
+
+  int64_t inputs_ = 0, outputs_ = 0, together_ = 1;
+  WeightType type_ = WeightType::fp32;
+  std::unique_ptr<void, Free> panels_;
+  std::vector<float> bias_, scale_;  // scale_: of int8
+};
+
+}  // namespace sparsight::cpu

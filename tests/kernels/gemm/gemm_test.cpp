@@ -1,0 +1,166 @@
+// The matrix product of every instruction-set level against sums in fp64.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "sparsight/kernels/isa/isa.h"
+#include "sparsight/kernels/kernels.h"
+
+namespace sparsight::gemm_test {
+namespace {
+
+struct Free {
+  void operator()(float* p) const { std::free(p); }
+};
+using Floats = std::unique_ptr<float[], Free>;
+
+Floats random_floats(int64_t count, unsigned seed) {
+  const auto bytes = static_cast<size_t>((count * 4 + 63) / 64 * 64 + 64);
+  Floats floats(static_cast<float*>(std::aligned_alloc(64, bytes)));
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal;
+  for (int64_t i = 0; i < count; ++i) floats[static_cast<size_t>(i)] = normal(engine);
+  return floats;
+}
+
+enum class Begin { zero, bias, c };
+enum class Order { rows, transposed, panels };
+
+struct Case {
+  int64_t m, n, k;
+  bool a_transposed;
+  Order b_order;
+  bool stream;
+  Begin begin;
+};
+
+// Operands of a case, and C before and after.
+struct Operands {
+  Case shape;
+  Floats a, b, bias, pre_activation, c;
+
+  explicit Operands(const Case& s)
+      : shape(s),
+        a(random_floats(s.a_transposed ? s.k * s.m : cpu::blocks_of(s.k) * s.m * cpu::kBlockLd, 1)),
+        b(random_floats(s.k * padded_columns(s), 2)),
+        bias(random_floats(s.n, 3)),
+        pre_activation(random_floats(s.m * s.n, 4)),
+        c(random_floats(s.m * s.n, 5)) {}
+
+  static int64_t padded_columns(const Case& s) {
+    const int64_t panels = (s.n + cpu::kPanelColumns - 1) / cpu::kPanelColumns;
+    return s.b_order == Order::panels ? panels * cpu::kPanelColumns : s.n;
+  }
+  float& a_at(int64_t i, int64_t l) const {
+    const int64_t block = shape.m * cpu::kBlockLd;
+    return a[static_cast<size_t>(shape.a_transposed ? l * shape.m + i
+                                                    : l / cpu::kBlock * block + i * cpu::kBlockLd + l % cpu::kBlock)];
+  }
+  double b_at(int64_t l, int64_t j) const {
+    constexpr int64_t kColumns = cpu::kPanelColumns;
+    const int64_t at = shape.b_order == Order::transposed ? j * shape.k + l
+                       : shape.b_order == Order::panels   ? (j / kColumns * shape.k + l) * kColumns + j % kColumns
+                                                          : l * shape.n + j;
+    return b[static_cast<size_t>(at)];
+  }
+
+  void multiply() {
+    for (int64_t i = 0; i < shape.m * shape.n; ++i) c[static_cast<size_t>(i)] = pre_activation[static_cast<size_t>(i)];
+    cpu::Gemm p;
+    p.m = shape.m, p.n = shape.n, p.k = shape.k;
+    p.a = a.get(), p.a_transposed = shape.a_transposed;
+    p.a_ld = shape.m, p.a_block = shape.m * cpu::kBlockLd;
+    p.b = b.get(), p.b_transposed = shape.b_order == Order::transposed, p.b_panels = shape.b_order == Order::panels;
+    p.b_ld = p.b_transposed ? shape.k : shape.n;
+    p.c = c.get(), p.c_ld = shape.n;
+    p.stream = shape.stream;
+    p.accumulate = shape.begin == Begin::c;
+    p.bias = shape.begin == Begin::bias ? bias.get() : nullptr;
+    const Floats panel = random_floats(cpu::kernels().panel_floats, 6);
+    cpu::kernels().product(p, panel.get());
+  }
+
+  // The root mean square error, relative to the root mean square of the products.
+  double error() const {
+    double squares = 0, size = 0;
+    for (int64_t i = 0; i < shape.m; ++i)
+      for (int64_t j = 0; j < shape.n; ++j) {
+        const auto at = static_cast<size_t>(i * shape.n + j);
+        double sum = shape.begin == Begin::bias ? bias[static_cast<size_t>(j)]
+                     : shape.begin == Begin::c  ? pre_activation[at]
+                                                : 0;
+        for (int64_t l = 0; l < shape.k; ++l) sum += static_cast<double>(a_at(i, l)) * b_at(l, j);
+        squares += (c[at] - sum) * (c[at] - sum);
+        size += sum * sum;
+      }
+    return std::sqrt(squares / size);
+  }
+};
+
+template <class Body>
+void at_every_level(const Body& body) {
+  for (const std::string& name : isa_names()) {
+    set_isa(name);
+    SCOPED_TRACE(name);
+    body();
+  }
+  set_isa("");
+}
+
+}  // namespace
+
+// A chain of k rounded sums has a relative error of about 0.2 sqrt(k) units of 2^-24: the bound is several times that,
+// and far below the error of one missing part or one wrong element.
+TEST(Gemm, AgreesWithFp64ForEveryShapeAndLayout) {
+  at_every_level([] {
+    for (const int64_t m : {1, 2, 3, 7, 16, 20, 33, 64, 100, 390})
+      for (const int64_t n : {8, 40, 100})
+        for (const int64_t k : {1, 20, 33, 197, 500, 1600})
+          for (const bool a_transposed : {false, true})
+            for (const Order b_order : {Order::rows, Order::transposed, Order::panels})
+              for (const Begin begin : {Begin::zero, Begin::bias, Begin::c}) {
+                if (m * n * k > 1'500'000 || (a_transposed && b_order == Order::panels)) continue;
+                Operands x({m, n, k, a_transposed, b_order, /*stream=*/k % 2 == 0, begin});
+                x.multiply();
+                EXPECT_LT(x.error(), std::ldexp(2 + 0.7 * std::sqrt(k), -24))
+                    << m << " x " << n << " x " << k << " " << a_transposed << static_cast<int>(b_order)
+                    << static_cast<int>(begin);
+              }
+  });
+}
+
+// The three bf16 parts of the AMX level round less often than a chain of multiply-adds.
+TEST(Gemm, PartsOnTilesAreNoLessExactThanAChain) {
+  if (isa_names().back() != "amx") GTEST_SKIP() << "this CPU has no AMX";
+  Operands x({64, 384, 384, false, Order::rows, false, Begin::zero});
+  set_isa("avx512");
+  x.multiply();
+  const double chain = x.error();
+  set_isa("amx");
+  x.multiply();
+  EXPECT_LT(x.error(), chain);
+  set_isa("");
+}
+
+TEST(Gemm, WhatIsNotFiniteStaysInItsRow) {
+  at_every_level([] {
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      for (const int64_t m : {10, 40})
+        for (const Order b_order : {Order::rows, Order::transposed, Order::panels}) {
+          Operands x({m, 70, 100, false, b_order, false, Begin::zero});
+          x.a_at(7, 50) = bad;
+          x.multiply();
+          for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < 70; ++j)
+              EXPECT_EQ(std::isfinite(x.c[static_cast<size_t>(i * 70 + j)]), i != 7) << i << " " << j;
+        }
+    }
+  });
+}
+
+}  // namespace sparsight::gemm_test
