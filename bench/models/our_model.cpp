@@ -75,7 +75,7 @@ OurModel::OurModel(const ModelCase& which) : which_(which) {
   const ImageShape shape{3, kSide, kSide, kClasses};
   model_ = make_model(config, shape, {});
   fill(*model_);
-  model_->freeze(WeightType::fp32);  // as load_model() does; training changes the weights and so does not use it
+  model_->pack(WeightType::fp32);  // as load_model() does; training changes the weights and so does not use it
   pixels_ = at::sigmoid(normal_like(at::empty({0}), {which.batch, 3, kSide, kSide}, RandomStream(0, "pixels")));
   labels_ = at::arange(which.batch, at::kLong);
   const Cost cost = total(model_cost(config, shape, {.only_read_tokens = true}));
@@ -102,7 +102,7 @@ at::Tensor OurModel::logits() const {
 
 void OurModel::pack() {
   const WeightType type = which_.bf16 ? WeightType::bf16 : WeightType::fp32;
-  model_->freeze(type);
+  model_->pack(type);
   pack_experts(*model_, type);
 }
 

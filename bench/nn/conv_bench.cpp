@@ -24,7 +24,7 @@
 #include "sparsight/kernels/conv/conv_depth.h"
 #include "sparsight/models/cnn.h"
 #include "sparsight/models/wide_resnet.h"
-#include "sparsight/nn/freeze_convs.h"
+#include "sparsight/nn/packed_convs.h"
 
 namespace sparsight::bench {
 namespace {
@@ -112,9 +112,9 @@ void conv_row(const ConvSize& size, int64_t batch, int64_t rounds, const Peak& p
                    last = x.contiguous(at::MemoryFormat::ChannelsLast);
   const at::Tensor weight_last = conv->weight.detach().contiguous(at::MemoryFormat::ChannelsLast);
   const OnednnConv onednn(*conv, last);
-  ConvsCopy ours;
-  std::vector<FrozenConvStep> steps;
-  steps.push_back(frozen_conv(*conv, WeightType::fp32));
+  PackedConvs ours;
+  std::vector<engine::ConvStep> steps;
+  steps.push_back(conv_step(*conv, WeightType::fp32));
   ours.pack(std::move(steps), {});
   const int64_t zeros = size.kernel / 2;
   const RoundTimes times = time_rounds({timed([&] { at::conv2d(x, conv->weight, conv->bias, size.stride, zeros); }),
@@ -147,7 +147,7 @@ std::shared_ptr<ImageModel> network(const std::string& name) {
 
 void network_row(const std::string& name, int64_t batch, int64_t rounds, double peak) {
   const std::shared_ptr<ImageModel> layers = network(name), packed = network(name);
-  packed->freeze(WeightType::fp32);
+  packed->pack(WeightType::fp32);
   const at::Tensor x = at::rand({batch, 3, 32, 32});
   const RoundTimes times = time_rounds(
       {timed([&] { layers->forward({.images = x}); }), timed([&] { packed->forward({.images = x}); })}, rounds);

@@ -1,4 +1,4 @@
-// Convolutions for inference: the packed ones of nn/frozen_convs.h against oneDNN's, as torch calls them.
+// Convolutions for inference: the packed ones of engine/conv_chain.h against oneDNN's, as torch calls them.
 #pragma once
 
 #include <CLI/CLI.hpp>

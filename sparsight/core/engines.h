@@ -12,7 +12,7 @@ namespace sparsight {
 enum class Engine { kernels, onednn };
 const char* engine_name(Engine engine);  // "kernels", "oneDNN"
 
-// linear_inference: without gradients; conv_inference: of frozen models, whose convolutions are packed. Training
+// linear_inference: without gradients; conv_inference: of models whose convolutions are packed. Training
 // convolves with oneDNN.
 enum class EngineUse { linear_training, linear_inference, conv_inference };
 inline constexpr std::array kEngineUses{EngineUse::linear_training, EngineUse::linear_inference,

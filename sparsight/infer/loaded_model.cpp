@@ -160,7 +160,7 @@ LoadedModel model_of(Checkpoint checkpoint, const std::string& path, const std::
                                [&](const std::string& set) { return set.starts_with(schedule.setting + "="); });
   });
   apply_setting_schedules(*loaded.model, schedules, checkpoint.state.value("training_share", 1.0));
-  loaded.model->freeze(WeightType::fp32);
+  loaded.model->pack(WeightType::fp32);
   return loaded;
 }
 
@@ -232,7 +232,7 @@ at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image) {
 
 void pack_weights(LoadedModel& loaded, const std::string& type) {
   const WeightType weights = parse_weight_type(type);
-  if (loaded.model->freeze(weights) + pack_experts(*loaded.model, weights) == 0)
+  if (loaded.model->pack(weights) + pack_experts(*loaded.model, weights) == 0)
     fail("the model ", loaded.path, " has no weights that can be packed as ", type,
          "; only blocks of a vit, convolutions and experts of the kind mlp with one hidden layer can");
 }

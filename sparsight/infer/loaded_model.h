@@ -45,7 +45,7 @@ Json routing_source(const LoadedModel& loaded);
 // still do not, or for another number of channels.
 at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image);
 
-// Packs the weights of dense blocks as `type`, one of weight_type_names() (ImageModel::freeze; load_model packs fp32),
+// Packs the weights of dense blocks as `type`, one of weight_type_names() (ImageModel::pack; load_model packs fp32),
 // and replaces the model's experts with packed ones, whose memory is freed (Experts::packed). Raises Error if nothing
 // can be packed.
 void pack_weights(LoadedModel& loaded, const std::string& type);

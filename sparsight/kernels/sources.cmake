@@ -7,6 +7,7 @@ kernel_sources(
   kernels/conv/patch_linear.cpp
   kernels/conv/patch_rows.cpp
   kernels/elementwise/adam_step.cpp
+  kernels/elementwise/channel_moments.cpp
   kernels/elementwise/layer_norm.cpp
   kernels/elementwise/softmax_cross_entropy.cpp
   kernels/elementwise/softmax_rows.cpp

@@ -58,17 +58,17 @@ std::vector<std::string> Cnn::tap_names() const {
   return names;
 }
 
-int64_t Cnn::freeze(WeightType type) {
-  std::vector<FrozenConvStep> steps;
-  steps.push_back(frozen_conv(*stem_, type));
-  steps.back().norm = frozen_group_norm(*stem_norm_);
+int64_t Cnn::pack(WeightType type) {
+  std::vector<engine::ConvStep> steps;
+  steps.push_back(conv_step(*stem_, type));
+  steps.back().norm = packed_group_norm(*stem_norm_);
   steps.back().relu = true;
-  frozen_stem_.pack(std::move(steps), tensors_of(*stem_, *stem_norm_));
-  return 1 + blocks_->freeze(type);
+  packed_stem_.pack(std::move(steps), tensors_of(*stem_, *stem_norm_));
+  return 1 + blocks_->pack(type);
 }
 
 at::Tensor Cnn::run_stem(const ModelInput& input, ModelOutput& out) {
-  if (frozen_stem_.usable(input.images) && !is_tapped(input, "stem_norm")) return frozen_stem_.run(input.images);
+  if (packed_stem_.usable(input.images) && !is_tapped(input, "stem_norm")) return packed_stem_.run(input.images);
   const at::Tensor stem = stem_norm_->forward(stem_->forward(input.images));
   tap(input, out, stem, "stem_norm");
   return at::relu(stem);

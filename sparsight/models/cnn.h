@@ -25,7 +25,7 @@ class Cnn : public ImageModel, public HasRouter {
   // they count the residual blocks.
   Cnn(const CnnOptions& options, const ModelContext& context);
   std::vector<PartCost> cost(const CostOptions& options) const override;
-  int64_t freeze(WeightType type) override;
+  int64_t pack(WeightType type) override;
   at::Tensor classify(const at::Tensor& features) override;
   // stem_norm, blocks.0 ... and, if there is one, moe: [B,channels,height,width] each.
   std::vector<std::string> tap_names() const override;
@@ -41,7 +41,7 @@ class Cnn : public ImageModel, public HasRouter {
 
   Conv stem_{nullptr};
   GroupNorm stem_norm_{nullptr};
-  ConvsCopy frozen_stem_;
+  PackedConvs packed_stem_;
   std::optional<ConvBlocks> blocks_;
   std::shared_ptr<MapMoe> moe_;
   Linear head_{nullptr};

@@ -63,12 +63,12 @@ std::vector<PartCost> ConvBlocks::cost(MapSize& map, const CostOptions& options)
   return parts;
 }
 
-int64_t ConvBlocks::freeze(WeightType type) {
+int64_t ConvBlocks::pack(WeightType type) {
   for (const Block& block : blocks_) {
     if (block.dense)
-      block.dense->freeze(type);
+      block.dense->pack(type);
     else
-      block.experts->freeze(type);
+      block.experts->pack(type);
   }
   return static_cast<int64_t>(blocks_.size());
 }

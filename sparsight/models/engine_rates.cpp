@@ -64,12 +64,12 @@ EngineRates measure_engine_rates() {
   rates[static_cast<size_t>(EngineUse::linear_training)] = rate_of(kTrainingPasses * of_block, train);
 
   const at::NoGradGuard no_grad;
-  block.freeze(WeightType::fp32);
+  block.pack(WeightType::fp32);
   rates[static_cast<size_t>(EngineUse::linear_inference)] = rate_of(of_block, [&] { forward(tokens); });
 
   ResnetBlock convs({.in = kChannels, .width = kChannels});
   initialize(convs, 1);
-  convs.freeze(WeightType::fp32);
+  convs.pack(WeightType::fp32);
   const at::Tensor maps = at::rand({kMaps, kChannels, kSide, kSide});
   MapSize size{kSide, kSide};
   rates[static_cast<size_t>(EngineUse::conv_inference)] =

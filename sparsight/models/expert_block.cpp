@@ -49,9 +49,9 @@ at::Tensor ExpertBlock::forward(const at::Tensor& x, const ModelInput& input, Mo
   return relu_ ? at::relu(y) : y;
 }
 
-void ExpertBlock::freeze(WeightType type) {
-  if (projection_) projection_->freeze(type);
-  dynamic_cast<BlockExperts&>(moe_->experts()).freeze(type);
+void ExpertBlock::pack(WeightType type) {
+  if (projection_) projection_->pack(type);
+  dynamic_cast<BlockExperts&>(moe_->experts()).pack(type);
 }
 
 std::vector<PartCost> ExpertBlock::cost(const std::string& path, MapSize& map, const CostOptions& options,

@@ -63,7 +63,7 @@ class ImageModel : public torch::nn::Module {
   // Packs the weights of dense layers for inference: a pass in evaluation mode without gradients, in fp32 on a CPU,
   // uses the packed copy, until a weight changes. bf16 and int8 are weights only: sums stay fp32. Does nothing for
   // layers that have no packed form. Returns the number of blocks that were packed.
-  virtual int64_t freeze(WeightType) { return 0; }
+  virtual int64_t pack(WeightType) { return 0; }
 
   // Empty if the model does not normalise.
   PixelStatistics pixel_statistics() const;

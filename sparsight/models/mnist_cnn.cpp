@@ -33,26 +33,27 @@ std::vector<std::string> MnistCnn::tap_names() const {
   return names;
 }
 
-int64_t MnistCnn::freeze(WeightType type) {
-  std::vector<FrozenConvStep> steps;
+int64_t MnistCnn::pack(WeightType type) {
+  std::vector<engine::ConvStep> steps;
   std::vector<at::Tensor> sources;
-  ConvBuffer from = ConvBuffer::input;
+  engine::ConvBuffer from = engine::ConvBuffer::input;
   for (size_t i = 0; i < convs_.size(); ++i) {
-    FrozenConvStep step = frozen_conv(*convs_[i], type);
-    step.norm = frozen_group_norm(*norms_[i]);
+    engine::ConvStep step = conv_step(*convs_[i], type);
+    step.norm = packed_group_norm(*norms_[i]);
     step.relu_first = true;
     step.from = from;
-    if (i + 1 < convs_.size()) step.to = from = i % 2 == 0 ? ConvBuffer::hidden : ConvBuffer::second_hidden;
+    if (i + 1 < convs_.size())
+      step.to = from = i % 2 == 0 ? engine::ConvBuffer::hidden : engine::ConvBuffer::second_hidden;
     steps.push_back(std::move(step));
     for (const at::Tensor& t : tensors_of(*convs_[i], *norms_[i])) sources.push_back(t);
   }
-  frozen_.pack(std::move(steps), std::move(sources));
+  packed_.pack(std::move(steps), std::move(sources));
   return std::ssize(convs_);
 }
 
 at::Tensor MnistCnn::run_layers(const ModelInput& input, ModelOutput& out) {
   const auto taps_layer = [](const std::string& name) { return name.starts_with("bn"); };
-  if (frozen_.usable(input.images) && std::ranges::none_of(input.taps, taps_layer)) return frozen_.run(input.images);
+  if (packed_.usable(input.images) && std::ranges::none_of(input.taps, taps_layer)) return packed_.run(input.images);
   at::Tensor x = input.images;
   for (size_t i = 0; i < convs_.size(); ++i) {
     x = norms_[i]->forward(at::relu(convs_[i]->forward(x)));

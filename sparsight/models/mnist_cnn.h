@@ -10,7 +10,7 @@
 
 #include "sparsight/models/image_model.h"
 #include "sparsight/models/map_moe.h"
-#include "sparsight/nn/freeze_convs.h"
+#include "sparsight/nn/packed_convs.h"
 #include "sparsight/nn/torch_linear.h"
 
 namespace sparsight {
@@ -26,7 +26,7 @@ class MnistCnn : public ImageModel {
   at::Tensor classify(const at::Tensor& features) override;  // features: [B,128]
   // bn0 ... bn3 and, if there is one, moe: [B,channels,height,width] each.
   std::vector<std::string> tap_names() const override;
-  int64_t freeze(WeightType type) override;
+  int64_t pack(WeightType type) override;
 
  protected:
   ModelOutput run(const ModelInput& input) override;
@@ -36,7 +36,7 @@ class MnistCnn : public ImageModel {
 
   std::vector<Conv> convs_;       // conv1 ... conv4
   std::vector<GroupNorm> norms_;  // bn0 ... bn3, one after each of them
-  ConvsCopy frozen_;
+  PackedConvs packed_;
   std::shared_ptr<MapMoe> moe_;
   TorchLinear head_{nullptr};  // classifier
 };

@@ -96,19 +96,19 @@ std::vector<std::string> Mobilenet::tap_names() const {
   return names;
 }
 
-int64_t Mobilenet::freeze(WeightType type) {
+int64_t Mobilenet::pack(WeightType type) {
   for (Layer* layer : {&stem_, &last_}) {
-    std::vector<FrozenConvStep> steps;
-    steps.push_back(frozen_relu6_conv(*layer->conv, *layer->norm, type));
-    layer->frozen.pack(std::move(steps), tensors_of(*layer->conv, *layer->norm));
+    std::vector<engine::ConvStep> steps;
+    steps.push_back(relu6_conv_step(*layer->conv, *layer->norm, type));
+    layer->packed.pack(std::move(steps), tensors_of(*layer->conv, *layer->norm));
   }
-  return 2 + blocks_->freeze(type);
+  return 2 + blocks_->pack(type);
 }
 
 at::Tensor Mobilenet::run_layer(Layer& layer, const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
   const bool batch_statistics = input.mode.batch_statistics;
-  const at::Tensor y = !batch_statistics && layer.frozen.usable(x)
-                           ? layer.frozen.run(x)
+  const at::Tensor y = !batch_statistics && layer.packed.usable(x)
+                           ? layer.packed.run(x)
                            : at::relu6(layer.norm->forward(layer.conv->forward(x), batch_statistics));
   tap(input, out, y, layer.path);
   return y;

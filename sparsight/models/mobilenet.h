@@ -58,7 +58,7 @@ class Mobilenet : public ImageModel, public HasRouter {
   // features.0 ... features.18 and, if there is one, moe: [B,channels,height,width] each. The features are after the
   // dropout.
   std::vector<std::string> tap_names() const override;
-  int64_t freeze(WeightType type) override;
+  int64_t pack(WeightType type) override;
   Router* own_router() override { return blocks_->router(); }
   const std::string& routing_name() const override { return blocks_->router_name(); }
   RoutingPolicy& policy() override { return blocks_->policy(); }
@@ -72,7 +72,7 @@ class Mobilenet : public ImageModel, public HasRouter {
     std::string path;
     Conv conv{nullptr};
     BatchNorm norm{nullptr};
-    ConvsCopy frozen;
+    PackedConvs packed;
   };
   Layer make_layer(torch::nn::Module& features, int64_t number, const ConvOptions& options);
   at::Tensor run_layer(Layer& layer, const at::Tensor& x, const ModelInput& input, ModelOutput& out);

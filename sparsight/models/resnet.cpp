@@ -92,19 +92,19 @@ std::vector<std::string> Resnet::tap_names() const {
   return names;
 }
 
-int64_t Resnet::freeze(WeightType type) {
-  std::vector<FrozenConvStep> steps;
-  steps.push_back(frozen_conv(*stem_, type, stem_norm_.get()));
+int64_t Resnet::pack(WeightType type) {
+  std::vector<engine::ConvStep> steps;
+  steps.push_back(conv_step(*stem_, type, stem_norm_.get()));
   steps.back().relu = true;
-  frozen_stem_.pack(std::move(steps), tensors_of(*stem_, *stem_norm_));
-  return 1 + blocks_->freeze(type);
+  packed_stem_.pack(std::move(steps), tensors_of(*stem_, *stem_norm_));
+  return 1 + blocks_->pack(type);
 }
 
 at::Tensor Resnet::run_stem(const ModelInput& input, ModelOutput& out) {
   const bool batch_statistics = input.mode.batch_statistics;
   at::Tensor x;
-  if (!batch_statistics && frozen_stem_.usable(input.images) && !is_tapped(input, "bn1")) {
-    x = frozen_stem_.run(input.images);
+  if (!batch_statistics && packed_stem_.usable(input.images) && !is_tapped(input, "bn1")) {
+    x = packed_stem_.run(input.images);
   } else {
     x = stem_norm_->forward(stem_->forward(input.images), batch_statistics);
     tap(input, out, x, "bn1");

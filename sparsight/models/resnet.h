@@ -44,7 +44,7 @@ class Resnet : public ImageModel, public HasRouter {
   Router* own_router() override { return blocks_->router(); }
   const std::string& routing_name() const override { return blocks_->router_name(); }
   RoutingPolicy& policy() override { return blocks_->policy(); }
-  int64_t freeze(WeightType type) override;
+  int64_t pack(WeightType type) override;
 
  protected:
   ModelOutput run(const ModelInput& input) override;
@@ -56,7 +56,7 @@ class Resnet : public ImageModel, public HasRouter {
   ResnetOptions options_;
   Conv stem_{nullptr};            // conv1
   BatchNorm stem_norm_{nullptr};  // bn1
-  ConvsCopy frozen_stem_;
+  PackedConvs packed_stem_;
   std::optional<ConvBlocks> blocks_;  // layer1.0 ...
   std::shared_ptr<MapMoe> moe_;
   TorchLinear head_{nullptr};  // fc

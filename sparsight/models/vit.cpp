@@ -182,9 +182,9 @@ Vit::Vit(VitOptions options, const ModelContext& context)
   head_ = register_module("head", Linear(width, image_.classes));
 }
 
-int64_t Vit::freeze(WeightType type) {
-  patch_embed_->freeze(type);
-  for (const auto& block : blocks_) block->freeze(type);
+int64_t Vit::pack(WeightType type) {
+  patch_embed_->pack(type);
+  for (const auto& block : blocks_) block->pack(type);
   return options_.depth;
 }
 
@@ -211,11 +211,11 @@ at::Tensor Vit::prefix() const {
 at::Tensor Vit::embed(const ModelInput& input, ModelOutput& out) {
   const at::Tensor& images = input.images;
   const int64_t prefix = prefix_tokens(), embedded = embedded_prefix(), patches = pos_embed_.size(1) - embedded;
-  if (patch_embed_->uses_frozen(images, input.mode.batch_statistics) && suits_kernels(pos_embed_) &&
+  if (patch_embed_->uses_packed(images, input.mode.batch_statistics) && suits_kernels(pos_embed_) &&
       !is_tapped(input, "patch_embed")) {
     const at::Tensor tokens = at::empty({images.size(0), prefix + patches, options_.width}, images.options());
     if (prefix > 0) tokens.narrow(1, 0, prefix).copy_(this->prefix());
-    patch_embed_->forward_frozen(images, pos_embed_[0].narrow(0, embedded, patches), tokens.narrow(1, prefix, patches));
+    patch_embed_->forward_packed(images, pos_embed_[0].narrow(0, embedded, patches), tokens.narrow(1, prefix, patches));
     return tokens;
   }
   at::Tensor x = patch_embed_->forward(images, input.mode.batch_statistics);

@@ -73,7 +73,7 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   const std::string& routing_name() const override { return shared_router_->name(); }
   RoutingPolicy& policy() override { return shared_router_->policy(); }
   std::vector<PartCost> cost(const CostOptions& options) const override;
-  int64_t freeze(WeightType type) override;
+  int64_t pack(WeightType type) override;
 
  protected:
   ModelOutput run(const ModelInput& input) override;

@@ -2,11 +2,12 @@
 
 #include "sparsight/moe/experts/recompute.h"
 #include "sparsight/nn/dropout.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 namespace {
 
-FrozenNorm frozen_norm(const LayerNormImpl& norm) {
+engine::Norm packed_norm(const LayerNormImpl& norm) {
   return {floats_of(norm.weight), floats_of(norm.bias), static_cast<float>(norm.epsilon())};
 }
 
@@ -56,23 +57,23 @@ DropoutMask VitBlock::hidden_drop(const at::Tensor& x, const TokenLayout& layout
                        options_.hidden_dropout, input.random.stream(options_.path + ".mlp.hidden_dropout"));
 }
 
-void VitBlock::freeze(WeightType type) {
-  FrozenBlockWeights frozen{frozen_norm(*norm1_), packed(*attn_->qkv(), type),
-                            packed(*attn_->proj(), type, gamma_of(ls1_)), attn_->heads(), std::nullopt};
+void VitBlock::pack(WeightType type) {
+  engine::TransformerBlockWeights weights{packed_norm(*norm1_), packed(*attn_->qkv(), type),
+                                          packed(*attn_->proj(), type, gamma_of(ls1_)), attn_->heads(), std::nullopt};
   const Mlp mlp = mlp_.dense();
   if (mlp)
-    frozen.mlp = FrozenMlp{frozen_norm(*norm2_), packed(*mlp->fc1(), type), packed(*mlp->fc2(), type, gamma_of(ls2_)),
-                           mlp->activation()};
-  frozen_ = std::make_shared<const FrozenBlock>(std::move(frozen));
+    weights.mlp = engine::Mlp{packed_norm(*norm2_), packed(*mlp->fc1(), type),
+                              packed(*mlp->fc2(), type, gamma_of(ls2_)), mlp->activation()};
+  packed_ = std::make_shared<const engine::TransformerBlock>(std::move(weights));
   std::vector<at::Tensor> sources = mlp ? tensors_of(*norm1_, *attn_, *norm2_, *mlp) : tensors_of(*norm1_, *attn_);
   if (ls1_) sources.push_back(ls1_->gamma);
   if (mlp && ls2_) sources.push_back(ls2_->gamma);
-  frozen_sources_ = CopiedTensors(std::move(sources));
+  packed_sources_ = CopiedTensors(std::move(sources));
 }
 
-bool VitBlock::uses_frozen(const at::Tensor& x, const ForwardMode& mode) const {
-  return frozen_ && !mode.dropout && !mode.drop_path && x.is_contiguous() &&
-         frozen_sources_.serve(x, frozen_->type(), EngineUse::linear_inference);
+bool VitBlock::uses_packed(const at::Tensor& x, const ForwardMode& mode) const {
+  return packed_ && !mode.dropout && !mode.drop_path && x.is_contiguous() &&
+         packed_sources_.is_usable_for(x, packed_->type(), EngineUse::linear_inference);
 }
 
 at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input, int64_t read) {
@@ -106,11 +107,11 @@ at::Tensor VitBlock::forward_recomputed(const at::Tensor& x, const TokenLayout& 
 
 at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out,
                              int64_t read) {
-  if (uses_frozen(x, input.mode)) {
-    const int64_t tokens = x.size(1), computed = frozen_->has_mlp() ? read : tokens;
+  if (uses_packed(x, input.mode)) {
+    const int64_t tokens = x.size(1), computed = packed_->has_mlp() ? read : tokens;
     at::Tensor y = at::empty({x.size(0), computed, x.size(2)}, x.options());
-    frozen_->run(x.const_data_ptr<float>(), y.data_ptr<float>(), {x.size(0), tokens, computed});
-    return frozen_->has_mlp() ? y : transform(y, layout, input, out, read);
+    packed_->run(cpu::torch_threads(), x.const_data_ptr<float>(), y.data_ptr<float>(), {x.size(0), tokens, computed});
+    return packed_->has_mlp() ? y : transform(y, layout, input, out, read);
   }
   if (options_.recompute) return forward_recomputed(x, layout, input, out, read);
   return transform(attend(x, input, read), layout, input, out, read);

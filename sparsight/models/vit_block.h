@@ -1,10 +1,10 @@
 // A pre-norm transformer block, named as in timm: norm1, attn, ls1, norm2, mlp, ls2. Letters: moe/axes.md.
 #pragma once
 
+#include "sparsight/engine/transformer_block.h"
 #include "sparsight/models/block_mlp.h"
 #include "sparsight/nn/attention.h"
 #include "sparsight/nn/copied_tensors.h"
-#include "sparsight/nn/frozen_block.h"
 #include "sparsight/nn/layer_scale.h"
 #include "sparsight/nn/norm.h"
 
@@ -32,10 +32,10 @@ class VitBlock : public torch::nn::Module {
   // Per image, where the block returns `read` tokens.
   std::vector<PartCost> cost(const TokenLayout& layout, const CostOptions& options, const Router* deciding,
                              int64_t read) const;
-  void freeze(WeightType type);  // see ImageModel::freeze
+  void pack(WeightType type);  // see ImageModel::pack
 
  private:
-  bool uses_frozen(const at::Tensor& x, const ForwardMode& mode) const;
+  bool uses_packed(const at::Tensor& x, const ForwardMode& mode) const;
   // The two halves. The first returns [B,read,D], or [B,S,D] for an MoE layer, which decides about all tokens.
   at::Tensor attend(const at::Tensor& x, const ModelInput& input, int64_t read);
   at::Tensor transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out,
@@ -54,8 +54,8 @@ class VitBlock : public torch::nn::Module {
   LayerNorm norm2_;
   BlockMlp mlp_;
   LayerScale ls2_{nullptr};
-  std::shared_ptr<const FrozenBlock> frozen_;  // null: not frozen
-  CopiedTensors frozen_sources_;
+  std::shared_ptr<const engine::TransformerBlock> packed_;  // null: not packed
+  CopiedTensors packed_sources_;
 };
 
 }  // namespace sparsight

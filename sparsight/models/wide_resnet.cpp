@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kStemChannels = 16, kGroups = 3;
 
-BatchNorm norm_of(int64_t channels, const WideResnetOptions& options) {
+BatchNorm packed_norm(int64_t channels, const WideResnetOptions& options) {
   return BatchNorm(BatchNormOptions{channels, options.norm_epsilon, options.norm_momentum, options.norm_debias});
 }
 
@@ -56,31 +56,31 @@ int64_t patch_side(const WideResnetOptions& options, const ImageShape& image) {
 }
 
 WideBlock::WideBlock(const WideBlockShape& shape, const WideResnetOptions& options) {
-  norm1_ = register_module("norm1", norm_of(shape.in, options));
+  norm1_ = register_module("norm1", packed_norm(shape.in, options));
   conv1_ = register_module("conv1", conv_of(shape.in, shape.out, options, 3, shape.stride));
-  norm2_ = register_module("norm2", norm_of(shape.out, options));
+  norm2_ = register_module("norm2", packed_norm(shape.out, options));
   conv2_ = register_module("conv2", conv_of(shape.out, shape.out, options));
   if (shape.shortcut) shortcut_ = register_module("shortcut", conv_of(shape.in, shape.out, options, 1, shape.stride));
 }
 
-void WideBlock::freeze(WeightType type) {
-  std::vector<FrozenConvStep> steps;
-  if (shortcut_) steps.push_back(frozen_conv(*shortcut_, type));
-  FrozenConvStep first = frozen_conv(*conv1_, type, norm2_.get());
-  first.before = frozen_affine(*norm1_);
+void WideBlock::pack(WeightType type) {
+  std::vector<engine::ConvStep> steps;
+  if (shortcut_) steps.push_back(conv_step(*shortcut_, type));
+  engine::ConvStep first = conv_step(*conv1_, type, norm2_.get());
+  first.before = packed_affine(*norm1_);
   first.relu = true;
-  first.to = ConvBuffer::hidden;
+  first.to = engine::ConvBuffer::hidden;
   steps.push_back(std::move(first));
-  FrozenConvStep second = frozen_conv(*conv2_, type);
-  second.from = ConvBuffer::hidden;
+  engine::ConvStep second = conv_step(*conv2_, type);
+  second.from = engine::ConvBuffer::hidden;
   second.has_residual = true;
-  second.residual = shortcut_ ? ConvBuffer::output : ConvBuffer::input;
+  second.residual = shortcut_ ? engine::ConvBuffer::output : engine::ConvBuffer::input;
   steps.push_back(std::move(second));
-  frozen_.pack(std::move(steps), tensors_of(*this));
+  packed_.pack(std::move(steps), tensors_of(*this));
 }
 
 at::Tensor WideBlock::forward(const at::Tensor& x, const ForwardMode& mode) {
-  if (!mode.batch_statistics && frozen_.usable(x)) return frozen_.run(x);
+  if (!mode.batch_statistics && packed_.usable(x)) return packed_.run(x);
   const at::Tensor hidden = conv1_->forward(at::relu(norm1_->forward(x, mode.batch_statistics)));
   const at::Tensor u = conv2_->forward(at::relu(norm2_->forward(hidden, mode.batch_statistics)));
   return (shortcut_ ? shortcut_->forward(x) : x) + u;
@@ -88,7 +88,7 @@ at::Tensor WideBlock::forward(const at::Tensor& x, const ForwardMode& mode) {
 
 WideMoeBlock::WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions& options, const MoeSpec& moe,
                            int64_t side, const std::string& path)
-    : norm1_(register_module("norm1", norm_of(shape.in, options))),
+    : norm1_(register_module("norm1", packed_norm(shape.in, options))),
       conv1_(register_module("conv1", conv_of(shape.in, shape.out, options, 3, shape.stride))),
       side_(side) {
   const int64_t width = shape.out * side * side;  // of a token, and of its output
@@ -97,17 +97,17 @@ WideMoeBlock::WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions&
                  moe, LayerContext{path + ".moe", width, std::max<int64_t>(1, width / moe.options.experts), width}));
 }
 
-void WideMoeBlock::freeze(WeightType type) {
-  std::vector<FrozenConvStep> steps;
-  steps.push_back(frozen_conv(*conv1_, type));
-  steps.back().before = frozen_affine(*norm1_);
-  frozen_.pack(std::move(steps), tensors_of(*norm1_, *conv1_));
+void WideMoeBlock::pack(WeightType type) {
+  std::vector<engine::ConvStep> steps;
+  steps.push_back(conv_step(*conv1_, type));
+  steps.back().before = packed_affine(*norm1_);
+  packed_.pack(std::move(steps), tensors_of(*norm1_, *conv1_));
 }
 
 at::Tensor WideMoeBlock::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
   const bool batch_statistics = input.mode.batch_statistics;
-  const at::Tensor map = !batch_statistics && frozen_.usable(x)
-                             ? frozen_.run(x)
+  const at::Tensor map = !batch_statistics && packed_.usable(x)
+                             ? packed_.run(x)
                              : conv1_->forward(at::relu(norm1_->forward(x, batch_statistics)));
   TokenLayout layout;
   layout.images = map.size(0);
@@ -141,7 +141,7 @@ WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& con
         blocks_.push_back(group->register_module(cat(i), std::make_shared<WideBlock>(shape, options)));
     }
   }
-  norm_ = register_module("norm", norm_of(channels, options));
+  norm_ = register_module("norm", packed_norm(channels, options));
   head_ = register_module("head", GlorotLinear(channels, head_outputs(image_.classes)));
 }
 
@@ -152,18 +152,18 @@ std::vector<std::string> WideResnet::tap_names() const {
   return names;
 }
 
-int64_t WideResnet::freeze(WeightType type) {
-  std::vector<FrozenConvStep> steps;
-  steps.push_back(frozen_conv(*stem_, type));
-  frozen_stem_.pack(std::move(steps), tensors_of(*stem_));
-  for (const auto& block : blocks_) block->freeze(type);
-  if (moe_block_) moe_block_->freeze(type);
+int64_t WideResnet::pack(WeightType type) {
+  std::vector<engine::ConvStep> steps;
+  steps.push_back(conv_step(*stem_, type));
+  packed_stem_.pack(std::move(steps), tensors_of(*stem_));
+  for (const auto& block : blocks_) block->pack(type);
+  if (moe_block_) moe_block_->pack(type);
   return 1 + static_cast<int64_t>(block_names_.size());
 }
 
 ModelOutput WideResnet::run(const ModelInput& input) {
   ModelOutput out;
-  at::Tensor x = frozen_stem_.usable(input.images) ? frozen_stem_.run(input.images) : stem_->forward(input.images);
+  at::Tensor x = packed_stem_.usable(input.images) ? packed_stem_.run(input.images) : stem_->forward(input.images);
   tap(input, out, x, "stem");
   for (size_t i = 0; i < blocks_.size(); ++i) {
     x = blocks_[i]->forward(x, input.mode);

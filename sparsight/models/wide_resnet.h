@@ -18,8 +18,8 @@
 
 #include "sparsight/models/image_model.h"
 #include "sparsight/moe/moe_layer.h"
-#include "sparsight/nn/freeze_convs.h"
 #include "sparsight/nn/glorot.h"
+#include "sparsight/nn/packed_convs.h"
 
 namespace sparsight {
 
@@ -53,12 +53,12 @@ class WideBlock : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x, const ForwardMode& mode);
   // Per image. map: size of the input, set to that of the output.
   std::vector<PartCost> cost(const std::string& path, MapSize& map) const;
-  void freeze(WeightType type);  // see ImageModel::freeze
+  void pack(WeightType type);  // see ImageModel::pack
 
  private:
   BatchNorm norm1_{nullptr}, norm2_{nullptr};
   Conv conv1_{nullptr}, conv2_{nullptr}, shortcut_{nullptr};
-  ConvsCopy frozen_;
+  PackedConvs packed_;
 };
 
 // The last block of WRN-pMoE: moe(patches of conv(relu(norm(x)))).
@@ -69,12 +69,12 @@ class WideMoeBlock : public torch::nn::Module {
                const std::string& path);
   at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // as WideBlock
   std::vector<PartCost> cost(const std::string& path, MapSize& map, const CostOptions& options) const;
-  void freeze(WeightType type);  // its convolution
+  void pack(WeightType type);  // its convolution
 
  private:
   BatchNorm norm1_;
   Conv conv1_;
-  ConvsCopy frozen_;
+  PackedConvs packed_;
   std::shared_ptr<MoeLayer> moe_;
   int64_t side_;
 };
@@ -87,14 +87,14 @@ class WideResnet : public ImageModel {
   at::Tensor classify(const at::Tensor& features) override;  // logits for two classes are (0, f), as in patch_cnn.h
   // stem, groups.0.0 ... and norm: [B,channels,height,width] each.
   std::vector<std::string> tap_names() const override;
-  int64_t freeze(WeightType type) override;
+  int64_t pack(WeightType type) override;
 
  protected:
   ModelOutput run(const ModelInput& input) override;
 
  private:
   Conv stem_{nullptr};
-  ConvsCopy frozen_stem_;
+  PackedConvs packed_stem_;
   std::vector<std::string> block_names_;  // of all blocks, "groups.0.0"
   std::vector<std::shared_ptr<WideBlock>> blocks_;
   std::shared_ptr<WideMoeBlock> moe_block_;  // null in a dense network

@@ -17,7 +17,7 @@ class ConvBlock : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& x, bool batch_statistics) = 0;
   // Per image. map: size of the input, set to that of the output.
   virtual std::vector<PartCost> cost(const std::string& path, MapSize& map) const = 0;
-  virtual void freeze(WeightType type) = 0;  // see ImageModel::freeze
+  virtual void pack(WeightType type) = 0;  // see ImageModel::pack
 };
 
 }  // namespace sparsight

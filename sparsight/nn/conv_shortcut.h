@@ -3,7 +3,7 @@
 #pragma once
 
 #include "sparsight/nn/conv_block.h"
-#include "sparsight/nn/freeze_convs.h"
+#include "sparsight/nn/packed_convs.h"
 
 namespace sparsight {
 
@@ -12,12 +12,12 @@ class ConvShortcut : public ConvBlock {
   ConvShortcut(int64_t in, int64_t out, int64_t stride, bool with_norm);
   at::Tensor forward(const at::Tensor& x, bool batch_statistics) override;
   std::vector<PartCost> cost(const std::string& path, MapSize& map) const override;
-  void freeze(WeightType type) override;
+  void pack(WeightType type) override;
 
  private:
   Conv conv_;
   BatchNorm norm_{nullptr};
-  ConvsCopy frozen_;
+  PackedConvs packed_;
 };
 
 }  // namespace sparsight

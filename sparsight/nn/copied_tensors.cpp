@@ -19,7 +19,7 @@ CopiedTensors::CopiedTensors(std::vector<at::Tensor> tensors)
     : tensors_(std::move(tensors)), copied_version_(total_version(tensors_)) {}
 
 // torch updates running averages without counting a new version of them, but the number of batches is counted.
-bool CopiedTensors::serve(const at::Tensor& x, WeightType type, EngineUse use) const {
+bool CopiedTensors::is_usable_for(const at::Tensor& x, WeightType type, EngineUse use) const {
   return !at::GradMode::is_enabled() && suits_kernels(x) && total_version(tensors_) == copied_version_ &&
          (type != WeightType::fp32 || engine_of(use) == Engine::kernels);
 }

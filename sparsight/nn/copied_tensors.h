@@ -1,4 +1,4 @@
-// What the inference copies of layers (frozen_block.h, frozen_convs.h) are made from: a copy is used until one of the
+// What the inference copies of layers (engine/) are made from: a copy is used until one of the
 // tensors changes that it is a copy of.
 #pragma once
 
@@ -33,10 +33,10 @@ class CopiedTensors {
   CopiedTensors() = default;
   explicit CopiedTensors(std::vector<at::Tensor> tensors);
 
-  // Whether a copy packed as `type` serves for x: no tensor has been written to, no gradients are wanted, x is fp32 on
-  // a CPU without autocast, and the kernels are to compute layers of this use. Weights in fewer bits than fp32 have no
-  // other form.
-  bool serve(const at::Tensor& x, WeightType type, EngineUse use) const;
+  // Whether a copy packed as `type` can be used for x: no tensor has been written to, no gradients are wanted, x is
+  // fp32 on a CPU without autocast, and the kernels are to compute layers of this use. Weights in fewer bits than fp32
+  // have no other form.
+  bool is_usable_for(const at::Tensor& x, WeightType type, EngineUse use) const;
 
  private:
   std::vector<at::Tensor> tensors_;

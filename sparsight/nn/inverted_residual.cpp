@@ -5,8 +5,8 @@
 
 namespace sparsight {
 
-FrozenConvStep frozen_relu6_conv(const ConvImpl& conv, const BatchNormImpl& norm, WeightType type) {
-  FrozenConvStep step = frozen_conv(conv, type, &norm);
+engine::ConvStep relu6_conv_step(const ConvImpl& conv, const BatchNormImpl& norm, WeightType type) {
+  engine::ConvStep step = conv_step(conv, type, &norm);
   step.relu = true;
   step.limit = 6;
   return step;
@@ -33,24 +33,24 @@ InvertedResidual::InvertedResidual(const InvertedResidualOptions& options) : opt
   names_.insert(names_.end(), norm_names.begin(), norm_names.end());
 }
 
-void InvertedResidual::freeze(WeightType type) {
-  std::vector<FrozenConvStep> steps;
-  ConvBuffer from = ConvBuffer::input;
+void InvertedResidual::pack(WeightType type) {
+  std::vector<engine::ConvStep> steps;
+  engine::ConvBuffer from = engine::ConvBuffer::input;
   for (size_t i = 0; i + 1 < convs_.size(); ++i) {
-    FrozenConvStep step = frozen_relu6_conv(*convs_[i], *norms_[i], type);
+    engine::ConvStep step = relu6_conv_step(*convs_[i], *norms_[i], type);
     step.from = from;
-    step.to = from = i == 0 ? ConvBuffer::hidden : ConvBuffer::second_hidden;
+    step.to = from = i == 0 ? engine::ConvBuffer::hidden : engine::ConvBuffer::second_hidden;
     steps.push_back(std::move(step));
   }
-  FrozenConvStep last = frozen_conv(*convs_.back(), type, norms_.back().get());
+  engine::ConvStep last = conv_step(*convs_.back(), type, norms_.back().get());
   last.from = from;
   last.has_residual = adds_input();
   steps.push_back(std::move(last));
-  frozen_.pack(std::move(steps), tensors_of(*this));
+  packed_.pack(std::move(steps), tensors_of(*this));
 }
 
 at::Tensor InvertedResidual::forward(const at::Tensor& x, bool batch_statistics) {
-  if (!batch_statistics && frozen_.usable(x)) return frozen_.run(x);
+  if (!batch_statistics && packed_.usable(x)) return packed_.run(x);
   at::Tensor y = x;
   for (size_t i = 0; i < convs_.size(); ++i) {
     y = norms_[i]->forward(convs_[i]->forward(y), batch_statistics);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sparsight/nn/conv_block.h"
-#include "sparsight/nn/freeze_convs.h"
+#include "sparsight/nn/packed_convs.h"
 
 namespace sparsight {
 
@@ -20,15 +20,15 @@ struct InvertedResidualOptions {
   bool has_residual() const { return stride == 1 && in == out; }
 };
 
-// One step of a frozen network: convolution, folded batch norm, ReLU6.
-FrozenConvStep frozen_relu6_conv(const ConvImpl& conv, const BatchNormImpl& norm, WeightType type);
+// One step of a packed network: convolution, folded batch norm, ReLU6.
+engine::ConvStep relu6_conv_step(const ConvImpl& conv, const BatchNormImpl& norm, WeightType type);
 
 class InvertedResidual : public ConvBlock {
  public:
   explicit InvertedResidual(const InvertedResidualOptions& options);
   at::Tensor forward(const at::Tensor& x, bool batch_statistics) override;
   std::vector<PartCost> cost(const std::string& path, MapSize& map) const override;
-  void freeze(WeightType type) override;
+  void pack(WeightType type) override;
 
  private:
   bool adds_input() const { return options_.has_residual() && !options_.branch; }
@@ -37,7 +37,7 @@ class InvertedResidual : public ConvBlock {
   std::vector<Conv> convs_;         // conv.0.0, conv.1.0 and conv.2; with `expand` 1 conv.0.0 and conv.1
   std::vector<BatchNorm> norms_;    // conv.0.1, conv.1.1 and conv.3; conv.0.1 and conv.2
   std::vector<std::string> names_;  // of convs_, then of norms_
-  ConvsCopy frozen_;
+  PackedConvs packed_;
 };
 
 }  // namespace sparsight

@@ -9,6 +9,7 @@
 #include "sparsight/nn/resnet_block.h"
 #include "sparsight/ops/cpu/patch_linear.h"
 #include "sparsight/ops/patch_linear.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 
@@ -49,16 +50,17 @@ PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options)
   proj_ = register_module("proj", PatchProjection(projection));
 }
 
-void PatchEmbeddingImpl::freeze(WeightType type) {
-  for (const auto& block : stem_) block->freeze(type);
+void PatchEmbeddingImpl::pack(WeightType type) {
+  for (const auto& block : stem_) block->pack(type);
   const at::Tensor &weight = proj_->weight, &bias = proj_->bias;
-  frozen_ = std::make_shared<const FrozenPatchEmbedding>(packed_linear(weight, bias, type), weight.size(2));
-  frozen_sources_ = CopiedTensors(tensors_of(*proj_));
+  packed_ = std::make_shared<const engine::PatchEmbedding>(packed_linear(weight, bias, type), weight.size(2));
+  packed_sources_ = CopiedTensors(tensors_of(*proj_));
 }
 
-bool PatchEmbeddingImpl::uses_frozen(const at::Tensor& images, bool batch_statistics) const {
-  return frozen_ && !(has_batch_norm_ && batch_statistics) && images.size(2) % side_ == 0 &&
-         images.size(3) % side_ == 0 && frozen_sources_.serve(images, frozen_->type(), EngineUse::linear_inference);
+bool PatchEmbeddingImpl::uses_packed(const at::Tensor& images, bool batch_statistics) const {
+  return packed_ && !(has_batch_norm_ && batch_statistics) && images.size(2) % side_ == 0 &&
+         images.size(3) % side_ == 0 &&
+         packed_sources_.is_usable_for(images, packed_->type(), EngineUse::linear_inference);
 }
 
 at::Tensor PatchEmbeddingImpl::stem_map(const at::Tensor& images, bool batch_statistics) {
@@ -67,19 +69,20 @@ at::Tensor PatchEmbeddingImpl::stem_map(const at::Tensor& images, bool batch_sta
   return map;
 }
 
-void PatchEmbeddingImpl::forward_frozen(const at::Tensor& images, const at::Tensor& positions,
+void PatchEmbeddingImpl::forward_packed(const at::Tensor& images, const at::Tensor& positions,
                                         const at::Tensor& tokens) {
   const at::Tensor map = stem_map(images, /*batch_statistics=*/false);
-  frozen_->run(cpu::strided_images(map), positions.defined() ? positions.const_data_ptr<float>() : nullptr,
+  packed_->run(cpu::torch_threads(), cpu::strided_images(map),
+               positions.defined() ? positions.const_data_ptr<float>() : nullptr,
                {tokens.data_ptr<float>(), tokens.stride(0)});
 }
 
 at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images, bool batch_statistics) {
   const at::Tensor& weight = proj_->weight;
-  if (uses_frozen(images, batch_statistics)) {
+  if (uses_packed(images, batch_statistics)) {
     const int64_t patches = images.size(2) / side_ * (images.size(3) / side_);
     at::Tensor tokens = at::empty({images.size(0), patches, weight.size(0)}, images.options());
-    forward_frozen(images, {}, tokens);
+    forward_packed(images, {}, tokens);
     return tokens;
   }
   const at::Tensor map = stem_map(images, batch_statistics);

@@ -12,25 +12,25 @@ ResidualBlockImpl::ResidualBlockImpl(const ResidualBlockOptions& options)
     shortcut_ = register_module("shortcut", Conv(ConvOptions{options.in, options.out, 1, options.stride}));
 }
 
-void ResidualBlockImpl::freeze(WeightType type) {
-  std::vector<FrozenConvStep> steps;
-  if (shortcut_) steps.push_back(frozen_conv(*shortcut_, type));
-  FrozenConvStep first = frozen_conv(*conv1_, type);
-  first.norm = frozen_group_norm(*norm1_);
+void ResidualBlockImpl::pack(WeightType type) {
+  std::vector<engine::ConvStep> steps;
+  if (shortcut_) steps.push_back(conv_step(*shortcut_, type));
+  engine::ConvStep first = conv_step(*conv1_, type);
+  first.norm = packed_group_norm(*norm1_);
   first.relu = true;
-  first.to = ConvBuffer::hidden;
+  first.to = engine::ConvBuffer::hidden;
   steps.push_back(std::move(first));
-  FrozenConvStep second = frozen_conv(*conv2_, type);
-  second.from = ConvBuffer::hidden;
-  second.norm = frozen_group_norm(*norm2_);
+  engine::ConvStep second = conv_step(*conv2_, type);
+  second.from = engine::ConvBuffer::hidden;
+  second.norm = packed_group_norm(*norm2_);
   second.has_residual = second.relu = !branch_;
-  second.residual = shortcut_ ? ConvBuffer::output : ConvBuffer::input;
+  second.residual = shortcut_ ? engine::ConvBuffer::output : engine::ConvBuffer::input;
   steps.push_back(std::move(second));
-  frozen_.pack(std::move(steps), tensors_of(*this));
+  packed_.pack(std::move(steps), tensors_of(*this));
 }
 
 at::Tensor ResidualBlockImpl::forward(const at::Tensor& x) {
-  if (frozen_.usable(x)) return frozen_.run(x);
+  if (packed_.usable(x)) return packed_.run(x);
   const at::Tensor hidden = at::relu(norm1_->forward(conv1_->forward(x)));
   const at::Tensor branch = norm2_->forward(conv2_->forward(hidden));
   return branch_ ? branch : at::relu((shortcut_ ? shortcut_->forward(x) : x) + branch);

@@ -26,27 +26,27 @@ ResnetBlock::ResnetBlock(const ResnetBlockOptions& options) : branch_(options.br
   shortcut_norm_ = downsample->register_module("1", torchvision_norm(options.out()));
 }
 
-void ResnetBlock::freeze(WeightType type) {
-  std::vector<FrozenConvStep> steps;
-  if (shortcut_) steps.push_back(frozen_conv(*shortcut_, type, shortcut_norm_.get()));
-  ConvBuffer from = ConvBuffer::input;
+void ResnetBlock::pack(WeightType type) {
+  std::vector<engine::ConvStep> steps;
+  if (shortcut_) steps.push_back(conv_step(*shortcut_, type, shortcut_norm_.get()));
+  engine::ConvBuffer from = engine::ConvBuffer::input;
   for (size_t i = 0; i < convs_.size(); ++i) {
-    FrozenConvStep step = frozen_conv(*convs_[i], type, norms_[i].get());
+    engine::ConvStep step = conv_step(*convs_[i], type, norms_[i].get());
     step.relu = !branch_ || i + 1 < convs_.size();
     step.from = from;
     if (i + 1 == convs_.size()) {
       step.has_residual = !branch_;
-      step.residual = shortcut_ ? ConvBuffer::output : ConvBuffer::input;
+      step.residual = shortcut_ ? engine::ConvBuffer::output : engine::ConvBuffer::input;
     } else {
-      step.to = from = i % 2 == 0 ? ConvBuffer::hidden : ConvBuffer::second_hidden;
+      step.to = from = i % 2 == 0 ? engine::ConvBuffer::hidden : engine::ConvBuffer::second_hidden;
     }
     steps.push_back(std::move(step));
   }
-  frozen_.pack(std::move(steps), tensors_of(*this));
+  packed_.pack(std::move(steps), tensors_of(*this));
 }
 
 at::Tensor ResnetBlock::forward(const at::Tensor& x, bool batch_statistics) {
-  if (!batch_statistics && frozen_.usable(x)) return frozen_.run(x);
+  if (!batch_statistics && packed_.usable(x)) return packed_.run(x);
   at::Tensor y = x;
   for (size_t i = 0; i < convs_.size(); ++i) {
     y = norms_[i]->forward(convs_[i]->forward(y), batch_statistics);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sparsight/nn/conv_block.h"
-#include "sparsight/nn/freeze_convs.h"
+#include "sparsight/nn/packed_convs.h"
 
 namespace sparsight {
 
@@ -28,7 +28,7 @@ class ResnetBlock : public ConvBlock {
   explicit ResnetBlock(const ResnetBlockOptions& options);
   at::Tensor forward(const at::Tensor& x, bool batch_statistics) override;
   std::vector<PartCost> cost(const std::string& path, MapSize& map) const override;
-  void freeze(WeightType type) override;
+  void pack(WeightType type) override;
 
  private:
   std::vector<Conv> convs_;           // conv1, conv2 and, of a bottleneck, conv3
@@ -36,7 +36,7 @@ class ResnetBlock : public ConvBlock {
   Conv shortcut_{nullptr};            // downsample.0, 1x1, where the shape changes; else null
   BatchNorm shortcut_norm_{nullptr};  // downsample.1
   bool branch_;
-  ConvsCopy frozen_;
+  PackedConvs packed_;
 };
 
 }  // namespace sparsight

@@ -1,10 +1,6 @@
 loop_sources(
   nn/attention_scores.cpp
-  nn/channel_moments.cpp
   nn/dropout.cpp
-  nn/frozen_block.cpp
-  nn/frozen_convs.cpp
-  nn/frozen_patch_embedding.cpp
   nn/parameter_memory.cpp
   nn/patches.cpp
   nn/position_embedding.cpp)
@@ -15,7 +11,7 @@ torch_sources(
   nn/conv_parts.cpp
   nn/conv_shortcut.cpp
   nn/copied_tensors.cpp
-  nn/freeze_convs.cpp
+  nn/packed_convs.cpp
   nn/glorot.cpp
   nn/init.cpp
   nn/inverted_residual.cpp

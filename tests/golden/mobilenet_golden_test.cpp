@@ -30,7 +30,7 @@ TEST(MobilenetGolden, LogitsAgreeWithTorchvision) {
     EXPECT_LT(test::relative_difference(out.features, features), 1e-4) << c.name;
     EXPECT_LT(test::relative_difference(out.logits, logits), 1e-4) << c.name;
     EXPECT_GT(test::relative_difference(logits[0], logits[1]), 1e-2) << c.name;  // the images count
-    model.freeze(WeightType::fp32);
+    model.pack(WeightType::fp32);
     EXPECT_LT(test::relative_difference(model.forward({images}).logits, logits), 1e-4) << c.name;
   }
 }

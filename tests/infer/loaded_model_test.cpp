@@ -187,7 +187,7 @@ TEST(LoadModel, CheckpointsFromBeforeNormalisationWasTheModelsGiveTheSameBits) {
   LoadOptions strict;
   strict.strict = true;
   load_weights(*plain, earlier.weights, strict);
-  plain->freeze(WeightType::fp32);  // as load_model does
+  plain->pack(WeightType::fp32);  // as load_model does
   const at::Tensor input = make_normalize(options)(image, unused).unsqueeze(0);
   EXPECT_TRUE(at::equal(plain->forward({input}).logits, predicted("earlier")));
 }

@@ -96,7 +96,7 @@ TEST(DenseLayers, PackedAndFromACheckpointTheyComputeTheSame) {
   strict.strict = true;
   load_weights(*loaded, saved.weights, strict);
   EXPECT_TRUE(torch::equal(loaded->forward({images}).logits, logits));
-  EXPECT_EQ(loaded->freeze(WeightType::fp32), 3);
+  EXPECT_EQ(loaded->pack(WeightType::fp32), 3);
   EXPECT_TRUE(test::near(loaded->forward({images}).logits, logits, 1e-5));
 }
 

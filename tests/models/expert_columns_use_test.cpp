@@ -67,9 +67,9 @@ TEST_P(ExpertColumnsUse, PackedColumnsAreTheSame) {
   const auto model = column_model(GetParam(), &settings, 1);
   const at::Tensor x = column_images(5), want = model->forward({x}).logits;
   const double scale = std::max(1.0, want.abs().max().item<double>());
-  model->freeze(WeightType::fp32);
+  model->pack(WeightType::fp32);
   EXPECT_TRUE(test::near(packed_output(*model, x).logits, want, 1e-4 * scale));
-  model->freeze(WeightType::bf16);
+  model->pack(WeightType::bf16);
   const at::Tensor half = packed_output(*model, x).logits;
   EXPECT_FALSE(torch::equal(half, want));
   {  // one weight of one expert changes

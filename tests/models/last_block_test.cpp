@@ -89,7 +89,7 @@ TEST(LastBlock, WithPackedWeightsTooForAnyNumberOfThreads) {
   for (const auto& [router, width] : {std::pair{"", int64_t{24}}, {"", 400}, {"softmax_topk", 24}})
     for (const std::string pool : {"class", "mean"}) {
       const auto model = vit_of(router, pool, false, width);
-      model->freeze(WeightType::fp32);
+      model->pack(WeightType::fp32);
       for (const int64_t count : {1, 2, 3, 9}) {
         const at::Tensor images = test::random_tensor({count, 3, 12, 16}, 5, torch::kFloat).abs();
         at::Tensor bits;

@@ -21,8 +21,8 @@ torch_tests(
   models/taps_test.cpp
   models/upcycle_test.cpp
   models/vit_cost_test.cpp
-  models/frozen_conv_models_test.cpp
-  models/frozen_vit_test.cpp
+  models/packed_conv_models_test.cpp
+  models/packed_vit_test.cpp
   models/vit_layer_scale_test.cpp
   models/vit_recompute_test.cpp
   models/vit_test.cpp

@@ -48,7 +48,7 @@ TEST(LayerScale, MultipliesBothBranchesOfABlock) {
   const at::Tensor x = torch::tensor({0.F, 1.F, -2.F, 3.F, 5.F, 8.F}).view({1, 3, 2}),
                    expected = x + torch::tensor({11.5F, 208.F});
   EXPECT_TRUE(torch::allclose(run(*block, x), expected, 0, 1e-4));
-  block->freeze(WeightType::fp32);
+  block->pack(WeightType::fp32);
   {
     const torch::NoGradGuard no_grad;
     EXPECT_TRUE(torch::allclose(run(*block, x), expected, 0, 1e-4)) << "packed";

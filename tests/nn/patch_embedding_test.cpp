@@ -83,7 +83,7 @@ TEST(PatchEmbedding, GradientsWithAStemFollowDifferences) {
 
 // Packed weights give what the layer gives, until a weight changes; ragged sizes, odd and even patches, a stem, each
 // level of instructions and number of threads.
-TEST(PatchEmbedding, FrozenCopyGivesTheSame) {
+TEST(PatchEmbedding, PackedCopyGivesTheSame) {
   for (const PatchEmbeddingOptions& options :
        {PatchEmbeddingOptions{3, 16, 40}, PatchEmbeddingOptions{3, 4, 192}, PatchEmbeddingOptions{1, 5, 17},
         PatchEmbeddingOptions{5, 1, 7}, PatchEmbeddingOptions{3, 4, 24, {8}},
@@ -94,13 +94,13 @@ TEST(PatchEmbedding, FrozenCopyGivesTheSame) {
       const at::Tensor images = test::random_tensor({3, options.channels, 3 * options.patch, 7 * options.patch}, 2);
       const torch::NoGradGuard no_grad;
       const at::Tensor plain = embed->forward(images.to(torch::kFloat));
-      embed->freeze(WeightType::fp32);
-      const at::Tensor frozen = embed->forward(images.to(torch::kFloat));
-      ASSERT_EQ(frozen.sizes(), plain.sizes());
-      EXPECT_TRUE(torch::allclose(frozen, plain, 1e-5, 1e-5)) << level << ", patch " << options.patch;
+      embed->pack(WeightType::fp32);
+      const at::Tensor packed = embed->forward(images.to(torch::kFloat));
+      ASSERT_EQ(packed.sizes(), plain.sizes());
+      EXPECT_TRUE(torch::allclose(packed, plain, 1e-5, 1e-5)) << level << ", patch " << options.patch;
       for (const int threads : {1, 2, 4}) {
         const test::ThreadCount count(threads);
-        EXPECT_TRUE(torch::equal(embed->forward(images.to(torch::kFloat)), frozen)) << level << ", " << threads;
+        EXPECT_TRUE(torch::equal(embed->forward(images.to(torch::kFloat)), packed)) << level << ", " << threads;
       }
       embed->named_parameters()["proj.bias"].add_(1);
       EXPECT_TRUE(torch::allclose(embed->forward(images.to(torch::kFloat)), plain + 1, 1e-5, 1e-5)) << level;
@@ -108,10 +108,10 @@ TEST(PatchEmbedding, FrozenCopyGivesTheSame) {
 }
 
 // Images that are no multiple of the patch are refused by the copy as by the layer.
-TEST(PatchEmbedding, FrozenCopyRefusesPartsOfPatches) {
+TEST(PatchEmbedding, PackedCopyRefusesPartsOfPatches) {
   PatchEmbedding embed(PatchEmbeddingOptions{3, 4, 8});
   initialize(*embed, 1);
-  embed->freeze(WeightType::fp32);
+  embed->pack(WeightType::fp32);
   const torch::NoGradGuard no_grad;
   EXPECT_ANY_THROW(embed->forward(torch::zeros({1, 3, 8, 10})));
 }

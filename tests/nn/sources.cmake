@@ -5,7 +5,7 @@ torch_tests(
   nn/batch_norm_test.cpp
   nn/conv_test.cpp
   nn/dropout_test.cpp
-  nn/freeze_convs_test.cpp
+  nn/packed_convs_test.cpp
   nn/init_test.cpp
   nn/mlp_dropout_test.cpp
   nn/inverted_residual_test.cpp

@@ -44,8 +44,8 @@ at::Tensor BlockExperts::compute(const at::Tensor& rows, const at::Tensor& offse
   return y;
 }
 
-void BlockExperts::freeze(WeightType type) {
-  for (const auto& block : blocks_) block->freeze(type);
+void BlockExperts::pack(WeightType type) {
+  for (const auto& block : blocks_) block->pack(type);
 }
 
 Cost BlockExperts::cost(const ExpertUse& use) const {

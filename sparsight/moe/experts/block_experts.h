@@ -30,7 +30,7 @@ class BlockExperts : public Experts {
   BlockExperts(int64_t experts, const MapShape& in, const MapShape& out,
                const std::function<std::shared_ptr<ConvBlock>()>& make);
   Cost cost(const ExpertUse& use) const override;
-  void freeze(WeightType type);  // of every block, see ImageModel::freeze
+  void pack(WeightType type);  // of every block, see ImageModel::pack
 
  protected:
   at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) override;

@@ -1,13 +1,13 @@
-#include "sparsight/nn/frozen_block.h"
+#include "sparsight/engine/transformer_block.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "sparsight/kernels/attention/attention_task.h"
+#include "sparsight/kernels/threads/tasks.h"
 #include "sparsight/kernels/workspace.h"
-#include "sparsight/ops/cpu/tasks.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 namespace {
 
 using cpu::kBlock;
@@ -18,11 +18,11 @@ constexpr int64_t kColumnGrain = 96;  // columns of a task are a multiple of thi
 constexpr int64_t kSmallBytes = int64_t{512} << 10;  // weights up to this size are in the cache of each core
 
 // Scratch of a thread; `panel` also of products.
-struct FrozenSpace {
+struct BlockSpace {
   cpu::Workspace in, qkv, mixed, hidden, panel, attention;
 };
-FrozenSpace& frozen_space() {
-  thread_local FrozenSpace scratch;
+BlockSpace& block_space() {
+  thread_local BlockSpace scratch;
   return scratch;
 }
 // Each calling thread has one, which its tasks share.
@@ -56,7 +56,7 @@ void multiply(cpu::Gemm p, const float* in, int64_t rows, float* to, int64_t ld)
   p.m = rows;
   p.a = in, p.a_block = rows * kBlockLd;
   p.c = to, p.c_ld = ld;
-  kernel.product(p, frozen_space().panel.floats(kernel.panel_floats));
+  kernel.product(p, block_space().panel.floats(kernel.panel_floats));
 }
 
 void multiply(const Product& product, Columns columns, std::optional<Activation> activation, bool accumulate) {
@@ -75,9 +75,9 @@ void multiply(const Product& product, Columns columns, std::optional<Activation>
 }
 
 // y += what an MLP makes of the rows `in`, a block of the hidden layer at a time.
-void add_mlp(const FrozenMlp& mlp, const float* in, int64_t rows, float* y) {
+void add_mlp(const Mlp& mlp, const float* in, int64_t rows, float* y) {
   const int64_t width = mlp.fc2.outputs(), all = mlp.fc1.outputs();
-  float* hidden = frozen_space().hidden.floats(blocks_floats(kBlock, rows));
+  float* hidden = block_space().hidden.floats(blocks_floats(kBlock, rows));
   for (int64_t first = 0; first < all; first += kBlock) {
     const int64_t count = std::min(kBlock, all - first);
     cpu::Gemm up = mlp.fc1.gemm(first, count);
@@ -89,7 +89,7 @@ void add_mlp(const FrozenMlp& mlp, const float* in, int64_t rows, float* y) {
   }
 }
 
-void normalise(const FrozenNorm& norm, const float* x, int64_t rows, float* to) {
+void normalise(const Norm& norm, const float* x, int64_t rows, float* to) {
   const auto width = static_cast<int64_t>(norm.weight.size());
   for (int64_t r = 0; r < rows; ++r)
     cpu::kernels().layer_norm(x + r * width, norm.weight.data(), norm.bias.data(), norm.epsilon, width,
@@ -113,16 +113,17 @@ void add_bias(const float* from, const float* bias, Columns columns, int64_t row
 
 // Groups of `rows` rows of nearly equal size, and of columns.
 struct Grid {
-  int64_t rows, columns, row_parts, column_parts;
-  Grid(int64_t all_rows, int64_t all_columns) : rows(all_rows), columns(all_columns) {
-    const int64_t at_once = rows_at_once(), tasks = cpu::torch_threads().count();
+  cpu::Threads& threads;
+  int64_t rows, columns, row_parts = 1, column_parts = 1;
+  Grid(cpu::Threads& on, int64_t all_rows, int64_t all_columns) : threads(on), rows(all_rows), columns(all_columns) {
+    const int64_t at_once = rows_at_once(), tasks = threads.count();
     row_parts = (rows + at_once - 1) / at_once;
     const int64_t grains = (columns + kColumnGrain - 1) / kColumnGrain;
     column_parts = std::clamp<int64_t>((tasks + row_parts - 1) / row_parts, 1, grains);
   }
   template <class Body>
   void run(const Body& body) const {
-    cpu::run_tasks(row_parts * column_parts, [&](int64_t task, const auto&) {
+    cpu::run_tasks(threads, row_parts * column_parts, [&](int64_t task, const auto&) {
       const int64_t i = task / column_parts, j = task % column_parts;
       const int64_t grains = (columns + kColumnGrain - 1) / kColumnGrain;
       const int64_t first = rows * i / row_parts, left = grains * j / column_parts * kColumnGrain;
@@ -133,7 +134,7 @@ struct Grid {
 };
 
 // Scratch of the calling thread for rows in blocks.
-float* rows_in_blocks(int64_t width, int64_t rows) { return frozen_space().in.floats(blocks_floats(width, rows)); }
+float* rows_in_blocks(int64_t width, int64_t rows) { return block_space().in.floats(blocks_floats(width, rows)); }
 
 // The tokens of x [images * tokens, D] that the block computes: x itself, or a copy of them.
 const float* first_rows(const float* x, const BatchTokens& batch, int64_t width) {
@@ -146,8 +147,8 @@ const float* first_rows(const float* x, const BatchTokens& batch, int64_t width)
 
 // Calls body(first image, tokens of `at_once` images) on any thread, for all images.
 template <class Body>
-void for_images(const BatchTokens& batch, int64_t at_once, const Body& body) {
-  cpu::run_tasks((batch.images + at_once - 1) / at_once, [&](int64_t task, const auto&) {
+void for_images(cpu::Threads& threads, const BatchTokens& batch, int64_t at_once, const Body& body) {
+  cpu::run_tasks(threads, (batch.images + at_once - 1) / at_once, [&](int64_t task, const auto&) {
     const int64_t first = task * at_once;
     body(first, BatchTokens{std::min(at_once, batch.images - first), batch.tokens, batch.outputs});
   });
@@ -155,9 +156,9 @@ void for_images(const BatchTokens& batch, int64_t at_once, const Body& body) {
 
 // Calls body(first row, rows) for as many parts as there are threads, if there are as many rows.
 template <class Body>
-void for_parts_of_rows(int64_t rows, const Body& body) {
-  const int64_t parts = std::min<int64_t>(cpu::torch_threads().count(), rows);
-  cpu::run_tasks(parts, [&](int64_t part, const auto&) {
+void for_parts_of_rows(cpu::Threads& threads, int64_t rows, const Body& body) {
+  const int64_t parts = std::min<int64_t>(threads.count(), rows);
+  cpu::run_tasks(threads, parts, [&](int64_t part, const auto&) {
     const int64_t first = rows * part / parts;
     body(first, rows * (part + 1) / parts - first);
   });
@@ -165,54 +166,54 @@ void for_parts_of_rows(int64_t rows, const Body& body) {
 
 }  // namespace
 
-int64_t FrozenBlock::bytes() const {
+int64_t TransformerBlock::bytes() const {
   int64_t sum = w_.qkv.bytes() + w_.proj.bytes();
   if (w_.mlp) sum += w_.mlp->fc1.bytes() + w_.mlp->fc2.bytes();
   return sum;
 }
 
-void FrozenBlock::run(const float* x, float* y, const BatchTokens& batch) const {
-  const int64_t threads = cpu::torch_threads().count(), images = batch.images, rows = images * batch.outputs;
+void TransformerBlock::run(cpu::Threads& threads, const float* x, float* y, const BatchTokens& batch) const {
+  const int64_t workers = threads.count(), images = batch.images, rows = images * batch.outputs;
   // Whole images if that keeps the threads evenly busy.
-  const int64_t fitting = std::max<int64_t>(1, rows_at_once() / batch.tokens), rounds = images / (fitting * threads);
-  const int64_t at_once = std::clamp<int64_t>(images / threads, 1, fitting);
-  const bool whole = rounds >= 1 || images % threads == 0, small = bytes() <= kSmallBytes;
-  if (whole && batch.outputs == batch.tokens) return whole_images(x, y, batch, at_once);
+  const int64_t fitting = std::max<int64_t>(1, rows_at_once() / batch.tokens), rounds = images / (fitting * workers);
+  const int64_t at_once = std::clamp<int64_t>(images / workers, 1, fitting);
+  const bool whole = rounds >= 1 || images % workers == 0, small = bytes() <= kSmallBytes;
+  if (whole && batch.outputs == batch.tokens) return whole_images(threads, x, y, batch, at_once);
   float* const mixed = shared_space().mixed.floats(rows * width());
   if (whole)
-    attend_whole_images(x, batch, at_once, mixed);
+    attend_whole_images(threads, x, batch, at_once, mixed);
   else if (small)
-    attend_by_rows(x, batch, mixed);
+    attend_by_rows(threads, x, batch, mixed);
   else
-    attend_by_columns(x, batch, mixed);
+    attend_by_columns(threads, x, batch, mixed);
   const float* const residual = first_rows(x, batch, width());
   if (small)
-    finish_by_rows(residual, mixed, rows, y);
+    finish_by_rows(threads, residual, mixed, rows, y);
   else
-    finish_by_columns(residual, mixed, rows, y);
+    finish_by_columns(threads, residual, mixed, rows, y);
 }
 
-void FrozenBlock::project_qkv(const float* x, int64_t rows, float* qkv) const {
+void TransformerBlock::project_qkv(const float* x, int64_t rows, float* qkv) const {
   float* const in = rows_in_blocks(width(), rows);
   normalise(w_.norm1, x, rows, in);
   multiply({w_.qkv, in, rows, qkv, 3 * width()}, {0, 3 * width()}, std::nullopt, false);
 }
 
-void FrozenBlock::after_attention(const float* x, const float* mixed, int64_t rows, float* y) const {
+void TransformerBlock::after_attention(const float* x, const float* mixed, int64_t rows, float* y) const {
   const int64_t width = this->width();
   float* const in = rows_in_blocks(width, rows);
   to_blocks(mixed, rows, width, in);
   add_bias(x, w_.proj.bias(), {0, width}, rows, width, y);
   multiply({w_.proj, in, rows, y, width}, {0, width}, std::nullopt, true);
   if (!w_.mlp) return;
-  const FrozenMlp& mlp = *w_.mlp;
+  const Mlp& mlp = *w_.mlp;
   normalise(mlp.norm, y, rows, in);
   add_bias(y, mlp.fc2.bias(), {0, width}, rows, width, y);
   add_mlp(mlp, in, rows, y);
 }
 
 // qkv: [S,3D] of an image; mixed: [outputs,D], of which it writes the columns of the head.
-void FrozenBlock::attend_head(const float* qkv, const BatchTokens& batch, int64_t head, float* mixed) const {
+void TransformerBlock::attend_head(const float* qkv, const BatchTokens& batch, int64_t head, float* mixed) const {
   const int64_t width = this->width(), size = width / w_.heads, first = head * size;
   cpu::AttentionForward p;
   p.head = {qkv + first,
@@ -225,93 +226,101 @@ void FrozenBlock::attend_head(const float* qkv, const BatchTokens& batch, int64_
   p.count = batch.outputs;
   p.out = mixed + first, p.out_ld = width;
   p.bf16 = type() == WeightType::bf16;
-  p.scratch = frozen_space().attention.floats(cpu::attention_forward_floats(batch.tokens, size));
+  p.scratch = block_space().attention.floats(cpu::attention_forward_floats(batch.tokens, size));
   cpu::kernels().attention_forward(p);
 }
 
-void FrozenBlock::attend_images(const float* x, const BatchTokens& batch, float* mixed) const {
+void TransformerBlock::attend_images(const float* x, const BatchTokens& batch, float* mixed) const {
   const int64_t width = this->width(), rows = batch.images * batch.tokens;
-  float* const qkv = frozen_space().qkv.floats(rows * 3 * width);
+  float* const qkv = block_space().qkv.floats(rows * 3 * width);
   project_qkv(x, rows, qkv);
   for (int64_t image = 0; image < batch.images; ++image)
     for (int64_t head = 0; head < w_.heads; ++head)
       attend_head(qkv + image * batch.tokens * 3 * width, batch, head, mixed + image * batch.outputs * width);
 }
 
-void FrozenBlock::whole_images(const float* x, float* y, const BatchTokens& batch, int64_t at_once) const {
+void TransformerBlock::whole_images(cpu::Threads& threads, const float* x, float* y, const BatchTokens& batch,
+                                    int64_t at_once) const {
   const int64_t width = this->width();
-  for_images(batch, at_once, [&](int64_t first, const BatchTokens& some) {
+  for_images(threads, batch, at_once, [&](int64_t first, const BatchTokens& some) {
     const int64_t rows = some.images * some.tokens, start = first * some.tokens * width;
-    float* const mixed = frozen_space().mixed.floats(rows * width);
+    float* const mixed = block_space().mixed.floats(rows * width);
     attend_images(x + start, some, mixed);
     after_attention(x + start, mixed, rows, y + start);
   });
 }
 
-void FrozenBlock::attend_whole_images(const float* x, const BatchTokens& batch, int64_t at_once, float* mixed) const {
+void TransformerBlock::attend_whole_images(cpu::Threads& threads, const float* x, const BatchTokens& batch,
+                                           int64_t at_once, float* mixed) const {
   const int64_t width = this->width();
-  for_images(batch, at_once, [&](int64_t first, const BatchTokens& some) {
+  for_images(threads, batch, at_once, [&](int64_t first, const BatchTokens& some) {
     attend_images(x + first * some.tokens * width, some, mixed + first * some.outputs * width);
   });
 }
 
-void FrozenBlock::attend_by_rows(const float* x, const BatchTokens& batch, float* mixed) const {
+void TransformerBlock::attend_by_rows(cpu::Threads& threads, const float* x, const BatchTokens& batch,
+                                      float* mixed) const {
   const int64_t width = this->width(), rows = batch.images * batch.tokens;
   float* const qkv = shared_space().qkv.floats(rows * 3 * width);
-  for_parts_of_rows(
-      rows, [&](int64_t first, int64_t count) { project_qkv(x + first * width, count, qkv + first * 3 * width); });
-  attend_all(qkv, batch, mixed);
+  for_parts_of_rows(threads, rows, [&](int64_t first, int64_t count) {
+    project_qkv(x + first * width, count, qkv + first * 3 * width);
+  });
+  attend_all(threads, qkv, batch, mixed);
 }
 
-void FrozenBlock::finish_by_rows(const float* x, const float* mixed, int64_t rows, float* y) const {
+void TransformerBlock::finish_by_rows(cpu::Threads& threads, const float* x, const float* mixed, int64_t rows,
+                                      float* y) const {
   const int64_t width = this->width();
-  for_parts_of_rows(rows, [&](int64_t first, int64_t count) {
+  for_parts_of_rows(threads, rows, [&](int64_t first, int64_t count) {
     after_attention(x + first * width, mixed + first * width, count, y + first * width);
   });
 }
 
-void FrozenBlock::attend_all(const float* qkv, const BatchTokens& batch, float* mixed) const {
+void TransformerBlock::attend_all(cpu::Threads& threads, const float* qkv, const BatchTokens& batch,
+                                  float* mixed) const {
   const int64_t width = this->width();
-  cpu::run_tasks(batch.images * w_.heads, [&](int64_t task, const auto&) {
+  cpu::run_tasks(threads, batch.images * w_.heads, [&](int64_t task, const auto&) {
     const int64_t image = task / w_.heads;
     attend_head(qkv + image * batch.tokens * 3 * width, batch, task % w_.heads, mixed + image * batch.outputs * width);
   });
 }
 
 // Each layer reads what all tasks of the one before have written. Rows in blocks belong to groups of rows.
-void FrozenBlock::attend_by_columns(const float* x, const BatchTokens& batch, float* mixed) const {
+void TransformerBlock::attend_by_columns(cpu::Threads& threads, const float* x, const BatchTokens& batch,
+                                         float* mixed) const {
   const int64_t width = this->width(), rows = batch.images * batch.tokens;
   float* const qkv = shared_space().qkv.floats(rows * 3 * width);
-  Grid(rows, 3 * width).run([&](int64_t first, int64_t count, Columns columns) {
+  Grid(threads, rows, 3 * width).run([&](int64_t first, int64_t count, Columns columns) {
     float* const in = rows_in_blocks(width, count);
     normalise(w_.norm1, x + first * width, count, in);
     multiply({w_.qkv, in, count, qkv + first * 3 * width, 3 * width}, columns, std::nullopt, false);
   });
-  attend_all(qkv, batch, mixed);
+  attend_all(threads, qkv, batch, mixed);
 }
 
-void FrozenBlock::finish_by_columns(const float* x, const float* mixed, int64_t rows, float* y) const {
+void TransformerBlock::finish_by_columns(cpu::Threads& threads, const float* x, const float* mixed, int64_t rows,
+                                         float* y) const {
   const int64_t width = this->width();
-  Grid(rows, width).run([&](int64_t first, int64_t count, Columns columns) {
+  Grid(threads, rows, width).run([&](int64_t first, int64_t count, Columns columns) {
     float* const in = rows_in_blocks(width, count);
     to_blocks(mixed + first * width, count, width, in);
     add_bias(x + first * width, w_.proj.bias(), columns, count, width, y + first * width);
     multiply({w_.proj, in, count, y + first * width, width}, columns, std::nullopt, true);
   });
   if (!w_.mlp) return;
-  const FrozenMlp& mlp = *w_.mlp;
+  const Mlp& mlp = *w_.mlp;
   const int64_t hidden_width = mlp.fc1.outputs();
   float* const hidden = shared_space().hidden.floats(blocks_floats(hidden_width, rows));
   const auto hidden_of = [&](int64_t first) { return hidden + blocks_floats(hidden_width, first); };
-  Grid(rows, hidden_width).run([&](int64_t first, int64_t count, Columns columns) {
+  Grid(threads, rows, hidden_width).run([&](int64_t first, int64_t count, Columns columns) {
     float* const in = rows_in_blocks(width, count);
     normalise(mlp.norm, y + first * width, count, in);
     multiply({mlp.fc1, in, count, hidden_of(first), 0}, columns, mlp.activation, false);
   });
-  Grid(rows, width).run([&](int64_t first, int64_t count, Columns columns) {
+  Grid(threads, rows, width).run([&](int64_t first, int64_t count, Columns columns) {
     add_bias(y + first * width, mlp.fc2.bias(), columns, count, width, y + first * width);
     multiply({mlp.fc2, hidden_of(first), count, y + first * width, width}, columns, std::nullopt, true);
   });
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

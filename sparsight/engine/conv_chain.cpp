@@ -1,18 +1,18 @@
-#include "sparsight/nn/frozen_convs.h"
+#include "sparsight/engine/conv_chain.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "sparsight/kernels/conv/conv_task.h"
+#include "sparsight/kernels/elementwise/channel_moments.h"
+#include "sparsight/kernels/threads/tasks.h"
 #include "sparsight/kernels/workspace.h"
-#include "sparsight/nn/channel_moments.h"
-#include "sparsight/ops/cpu/tasks.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 namespace {
 
-using Map = FrozenConvs::Map;
+using Map = ConvChain::Map;
 
 constexpr int64_t kPositionsAtOnce = 128;            // of a task, at least: their patches stay in the L2 cache
 constexpr int64_t kWorkAtOnce = int64_t{1} << 20;    // multiply-adds of a task, if that many positions have fewer
@@ -23,7 +23,7 @@ constexpr int64_t kFloatsAtOnce = int64_t{1} << 21;  // of the hidden maps of th
 struct ConvBuffers {
   std::array<cpu::Workspace, 2> hidden;
   cpu::Workspace raw;
-  std::vector<ChannelMoments> moments;
+  std::vector<cpu::ChannelMoments> moments;
 };
 ConvBuffers& conv_buffers() {
   thread_local ConvBuffers buffers;
@@ -33,7 +33,7 @@ ConvBuffers& conv_buffers() {
 constexpr size_t kConvBuffers = 4;
 size_t index_of(ConvBuffer buffer) { return static_cast<size_t>(buffer); }
 
-cpu::ConvGeometry geometry_of(const FrozenConvStep& step, Map in) {
+cpu::ConvGeometry geometry_of(const ConvStep& step, Map in) {
   cpu::ConvGeometry g{step.kernel, step.stride, in.height, in.width};
   const auto positions = [&](int64_t side) { return (side + step.stride - 1) / step.stride; };
   // nn/conv.h, ConvPadding
@@ -46,32 +46,33 @@ cpu::ConvGeometry geometry_of(const FrozenConvStep& step, Map in) {
   return g;
 }
 
-Map output_of(const FrozenConvStep& step, Map in) {
+Map output_of(const ConvStep& step, Map in) {
   const cpu::ConvGeometry g = geometry_of(step, in);
   return {g.out_height, g.out_width, step.outputs()};
 }
 
 // The parts of a map of all images that the tasks of a step compute: some rows of one image, or all rows of a few.
 struct Parts {
+  cpu::Threads& threads;
   int64_t images, images_at_once, row_parts, channel_parts, grains;
   Map map;
 
   // work: multiply-adds of a position.
-  Parts(Map out, int64_t count, int64_t work, int64_t threads) : images(count), map(out) {
-    const int64_t for_each_thread = images * map.positions() / (4 * threads),
+  Parts(cpu::Threads& on, Map out, int64_t count, int64_t work) : threads(on), images(count), map(out) {
+    const int64_t workers = threads.count(), for_each_thread = images * map.positions() / (4 * workers),
                   positions = std::max(kPositionsAtOnce, std::min(kWorkAtOnce / work, for_each_thread)),
                   fitting = std::max<int64_t>(1, positions / map.positions());
-    images_at_once = std::clamp<int64_t>(images / threads, 1, fitting);
+    images_at_once = std::clamp<int64_t>(images / workers, 1, fitting);
     row_parts = std::clamp<int64_t>((map.positions() + positions - 1) / positions, 1, map.height);
     grains = (map.channels + kChannelGrain - 1) / kChannelGrain;
     const int64_t others = (images + images_at_once - 1) / images_at_once * row_parts;
-    channel_parts = others % threads == 0 || others >= 4 * threads ? 1 : std::min(threads, grains);
+    channel_parts = others % workers == 0 || others >= 4 * workers ? 1 : std::min(workers, grains);
   }
-  // Calls body(const cpu::ConvPart&) on torch's threads.
+  // Calls body(const cpu::ConvPart&).
   template <class Body>
   void run(const Body& body) const {
     const int64_t groups = (images + images_at_once - 1) / images_at_once;
-    cpu::run_tasks(groups * row_parts * channel_parts, [&](int64_t task, const auto&) {
+    cpu::run_tasks(threads, groups * row_parts * channel_parts, [&](int64_t task, const auto&) {
       const int64_t channel = task % channel_parts, row = task / channel_parts % row_parts,
                     group = task / channel_parts / row_parts;
       cpu::ConvPart part;
@@ -87,16 +88,16 @@ struct Parts {
 };
 
 // y = relu(norm(raw) + residual) of one step whose convolution has written `raw`, with the moments of its rows.
-void normalise(const FrozenConvStep& step, const float* raw, const ChannelMoments* moments, const float* residual,
+void normalise(const ConvStep& step, const float* raw, const cpu::ChannelMoments* moments, const float* residual,
                float* y, const Parts& parts) {
   const Map map = parts.map;
   parts.run([&](const cpu::ConvPart& part) {
     thread_local std::vector<float> scale, shift;
     scale.resize(static_cast<size_t>(map.channels)), shift.resize(scale.size());
     for (int64_t image = part.first_image; image < part.first_image + part.images; ++image) {
-      group_scales({moments + image * map.height * map.channels, map.height, map.channels, map.width, step.norm.groups,
-                    step.norm.epsilon},
-                   step.norm.weight.data(), step.norm.bias.data(), scale.data(), shift.data());
+      cpu::group_scales({moments + image * map.height * map.channels, map.height, map.channels, map.width,
+                         step.norm.groups, step.norm.epsilon},
+                        step.norm.weight.data(), step.norm.bias.data(), scale.data(), shift.data());
       const int64_t first = ((image * map.height + part.first_row) * map.width) * map.channels + part.first;
       cpu::kernels().scale_shift({raw + first, scale.data() + part.first, shift.data() + part.first,
                                   residual ? residual + first : nullptr, y + first, part.rows * map.width, part.count,
@@ -114,11 +115,12 @@ void limit_part(float* y, Map map, const cpu::ConvPart& part, float limit) {
   }
 }
 
-void run_step(const FrozenConvStep& step, Map in, const float* x, const float* residual, float* y, int64_t images) {
+void run_step(cpu::Threads& threads, const ConvStep& step, Map in, const float* x, const float* residual, float* y,
+              int64_t images) {
   const cpu::ConvGeometry geometry = geometry_of(step, in);
   const Map out = output_of(step, in);
   const int64_t work = step.kernel * step.kernel * (step.is_depthwise() ? 1 : in.channels) * out.channels;
-  const Parts parts(out, images, work, cpu::torch_threads().count());
+  const Parts parts(threads, out, images, work);
   cpu::ConvMaps maps;
   maps.x = x;
   if (!step.before.scale.empty()) maps.scale = step.before.scale.data(), maps.shift = step.before.shift.data();
@@ -136,14 +138,14 @@ void run_step(const FrozenConvStep& step, Map in, const float* x, const float* r
   ConvBuffers& buffers = conv_buffers();
   maps.y = buffers.raw.floats(images * out.positions() * out.channels), maps.relu = step.relu_first;
   buffers.moments.resize(static_cast<size_t>(images * out.height * out.channels));
-  ChannelMoments* const moments = buffers.moments.data();
+  cpu::ChannelMoments* const moments = buffers.moments.data();
   parts.run([&](const cpu::ConvPart& part) {
     step.conv.run(maps, geometry, part);
     for (int64_t image = part.first_image; image < part.first_image + part.images; ++image)
       for (int64_t row = part.first_row; row < part.first_row + part.rows; ++row) {
         const int64_t line = image * out.height + row;
-        channel_moments(maps.y + line * out.width * out.channels + part.first, out.width, out.channels, part.count,
-                        moments + line * out.channels + part.first);
+        cpu::channel_moments(maps.y + line * out.width * out.channels + part.first, out.width, out.channels, part.count,
+                             moments + line * out.channels + part.first);
       }
   });
   normalise(step, maps.y, moments, residual, y, parts);
@@ -151,40 +153,40 @@ void run_step(const FrozenConvStep& step, Map in, const float* x, const float* r
 
 }  // namespace
 
-FrozenConvs::Map FrozenConvs::output(Map input) const {
+ConvChain::Map ConvChain::output(Map input) const {
   std::array<Map, kConvBuffers> maps{input};
-  for (const FrozenConvStep& step : steps_) maps[index_of(step.to)] = output_of(step, maps[index_of(step.from)]);
+  for (const ConvStep& step : steps_) maps[index_of(step.to)] = output_of(step, maps[index_of(step.from)]);
   return maps[index_of(ConvBuffer::output)];
 }
 
-int64_t FrozenConvs::bytes() const {
+int64_t ConvChain::bytes() const {
   int64_t sum = 0;
-  for (const FrozenConvStep& step : steps_) sum += step.bytes();
+  for (const ConvStep& step : steps_) sum += step.bytes();
   return sum;
 }
 
-void FrozenConvs::run(const float* x, float* y, int64_t images, Map input) const {
+void ConvChain::run(cpu::Threads& threads, const float* x, float* y, int64_t images, Map input) const {
   const Map out = output(input);
   const int64_t floats = std::max(input.positions() * input.channels, out.positions() * out.channels);
-  const int64_t threads = cpu::torch_threads().count(),
-                some = std::max<int64_t>(1, kFloatsAtOnce / floats / threads) * threads;
+  const int64_t workers = threads.count();
+  const int64_t some = std::max<int64_t>(1, kFloatsAtOnce / floats / workers) * workers;
   for (int64_t first = 0; first < images; first += some)
-    run_some(x + first * input.positions() * input.channels, y + first * out.positions() * out.channels,
+    run_some(threads, x + first * input.positions() * input.channels, y + first * out.positions() * out.channels,
              std::min(some, images - first), input);
 }
 
-void FrozenConvs::run_some(const float* x, float* y, int64_t images, Map input) const {
+void ConvChain::run_some(cpu::Threads& threads, const float* x, float* y, int64_t images, Map input) const {
   std::array<Map, kConvBuffers> maps{input};
   std::array<const float*, kConvBuffers> floats{x, y};
-  for (const FrozenConvStep& step : steps_) {
+  for (const ConvStep& step : steps_) {
     const size_t from = index_of(step.from), target = index_of(step.to), hidden = index_of(ConvBuffer::hidden);
     const Map out = maps[target] = output_of(step, maps[from]);
     float* to = y;
     if (target >= hidden)
       floats[target] = to = conv_buffers().hidden[target - hidden].floats(images * out.positions() * out.channels);
     const float* const residual = step.has_residual ? floats[index_of(step.residual)] : nullptr;
-    run_step(step, maps[from], floats[from], residual, to, images);
+    run_step(threads, step, maps[from], floats[from], residual, to, images);
   }
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

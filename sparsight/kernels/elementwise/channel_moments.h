@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace sparsight {
+namespace sparsight::cpu {
 
 // The moments of one channel's values in one row of a map.
 struct ChannelMoments {
@@ -27,4 +27,4 @@ struct MapMoments {
 // LeVeque 1983, "Algorithms for Computing the Sample Variance", equation 1.5b.
 void group_scales(const MapMoments& moments, const float* weight, const float* bias, float* scale, float* shift);
 
-}  // namespace sparsight
+}  // namespace sparsight::cpu

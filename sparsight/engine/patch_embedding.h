@@ -1,5 +1,5 @@
 // A patch embedding for inference: packed weights, patches gathered where they are multiplied, positions added in the
-// same pass, no autograd and no torch types. The bits depend neither on the number of threads nor on the batch.
+// same pass, no autograd and no torch. The bits depend neither on the number of threads nor on the batch.
 // Letters: moe/axes.md; S patches of an image, P the side of one.
 #pragma once
 
@@ -8,8 +8,9 @@
 
 #include "sparsight/kernels/conv/patch_rows.h"
 #include "sparsight/kernels/gemm/packed_linear.h"
+#include "sparsight/kernels/threads/threads.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 
 // The token of patch s of image b, [D], is at tokens + b * image_stride + s * D.
 struct PatchTokens {
@@ -17,14 +18,14 @@ struct PatchTokens {
   int64_t image_stride = 0;
 };
 
-class FrozenPatchEmbedding {
+class PatchEmbedding {
  public:
   // projection: of the C * P * P values of a patch in the order (channel, row, column).
-  FrozenPatchEmbedding(cpu::PackedLinear projection, int64_t patch)
-      : projection_(std::move(projection)), patch_(patch) {}
+  PatchEmbedding(cpu::PackedLinear projection, int64_t patch) : projection_(std::move(projection)), patch_(patch) {}
 
-  // positions: [S,D], added to the tokens, or null. Uses torch's threads.
-  void run(const cpu::StridedImages& images, const float* positions, const PatchTokens& to) const;
+  // positions: [S,D], added to the tokens, or null.
+  void run(cpu::Threads& threads, const cpu::StridedImages& images, const float* positions,
+           const PatchTokens& to) const;
 
   WeightType type() const { return projection_.type(); }
 
@@ -33,4 +34,4 @@ class FrozenPatchEmbedding {
   int64_t patch_;
 };
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

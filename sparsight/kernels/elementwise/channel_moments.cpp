@@ -1,9 +1,9 @@
-#include "sparsight/nn/channel_moments.h"
+#include "sparsight/kernels/elementwise/channel_moments.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace sparsight {
+namespace sparsight::cpu {
 
 void channel_moments(const float* x, int64_t width, int64_t ld, int64_t channels, ChannelMoments* moments) {
   constexpr int64_t kAtOnce = 64;  // channels
@@ -43,4 +43,4 @@ void group_scales(const MapMoments& m, const float* weight, const float* bias, f
   }
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::cpu

@@ -9,7 +9,7 @@
 #include "tests/support/near.h"
 #include "tests/support/thread_count.h"
 
-namespace sparsight::frozen_vit_test {
+namespace sparsight::packed_vit_test {
 namespace {
 
 MoeSpec spec_of(bool routed) {
@@ -42,7 +42,7 @@ at::Tensor logits_of(Vit& model, const at::Tensor& images) {
 
 }  // namespace
 
-TEST(FrozenVit, HasTheLogitsOfItsLayers) {
+TEST(PackedVit, HasTheLogitsOfItsLayers) {
   test::at_each_level([](const std::string& level) {
     for (const auto& [width, heads, side, routed, bias] : {std::tuple{24, 4, 8, false, true},
                                                            {30, 3, 20, false, false},
@@ -51,26 +51,26 @@ TEST(FrozenVit, HasTheLogitsOfItsLayers) {
       const auto model = vit_of(width, heads, side, routed, bias);
       for (const int64_t images : {1, 2, 3, 9}) {
         const at::Tensor x = test::random_tensor({images, 3, side, side}, 5, torch::kFloat).abs();
-        model->freeze(WeightType::fp32);
-        const at::Tensor frozen = logits_of(*model, x);
+        model->pack(WeightType::fp32);
+        const at::Tensor packed = logits_of(*model, x);
         const at::Tensor layers = [&] {
           return model->forward({.images = x}).logits;  // with gradients: not the packed weights
         }();
-        EXPECT_TRUE(test::near(frozen, layers, 1e-4)) << level << " width " << width << ", " << images << " images";
-        EXPECT_FALSE(torch::equal(frozen, torch::zeros_like(frozen)));
+        EXPECT_TRUE(test::near(packed, layers, 1e-4)) << level << " width " << width << ", " << images << " images";
+        EXPECT_FALSE(torch::equal(packed, torch::zeros_like(packed)));
       }
     }
   });
 }
 
 // The class token and the positions are written beside the packed patch embedding, unless its tokens are tapped.
-TEST(FrozenVit, HasTheTokensOfItsLayers) {
+TEST(PackedVit, HasTheTokensOfItsLayers) {
   for (const std::string pool : {"class", "mean"}) {
     const auto model = vit_of(24, 4, 12, false, true, pool);
     const at::Tensor x = test::random_tensor({3, 3, 12, 12}, 5, torch::kFloat).abs();
     const auto run = [&](const std::vector<std::string>& taps) { return model->forward({.images = x, .taps = taps}); };
     const ModelOutput layers = run({"patch_embed", "blocks.0"});
-    model->freeze(WeightType::fp32);
+    model->pack(WeightType::fp32);
     const torch::NoGradGuard no_grad;
     const ModelOutput positioned = run({"blocks.0"}), tapped = run({"patch_embed", "blocks.0"});
     EXPECT_TRUE(test::near(positioned.taps.at("blocks.0"), layers.taps.at("blocks.0"), 1e-4)) << pool;
@@ -81,7 +81,7 @@ TEST(FrozenVit, HasTheTokensOfItsLayers) {
 }
 
 // Layer scales are part of packed weights; registers and a first norm stand before packed blocks.
-TEST(FrozenVit, HasTheLogitsOfItsLayersWithScalesAndRegisters) {
+TEST(PackedVit, HasTheLogitsOfItsLayersWithScalesAndRegisters) {
   for (const bool routed : {false, true})
     for (const std::string pool : {"class", "mean"})
       for (const bool no_embed_class : {false, true}) {
@@ -90,19 +90,19 @@ TEST(FrozenVit, HasTheLogitsOfItsLayersWithScalesAndRegisters) {
         options.no_embed_class = no_embed_class;
         const auto model = vit_of(24, 4, 12, routed, true, pool, options);
         const at::Tensor x = test::random_tensor({3, 3, 12, 12}, 5, torch::kFloat).abs();
-        model->freeze(WeightType::fp32);
-        const at::Tensor frozen = logits_of(*model, x), layers = model->forward({.images = x}).logits;
-        EXPECT_TRUE(test::near(frozen, layers, 1e-4)) << routed << pool << no_embed_class;
-        EXPECT_FALSE(torch::equal(frozen, layers));  // the packed weights were used
+        model->pack(WeightType::fp32);
+        const at::Tensor packed = logits_of(*model, x), layers = model->forward({.images = x}).logits;
+        EXPECT_TRUE(test::near(packed, layers, 1e-4)) << routed << pool << no_embed_class;
+        EXPECT_FALSE(torch::equal(packed, layers));  // the packed weights were used
       }
 }
 
 // Few images are split by rows or, with the larger weights, by columns.
-TEST(FrozenVit, HasTheSameBitsForAnyNumberOfThreadsAndImages) {
+TEST(PackedVit, HasTheSameBitsForAnyNumberOfThreadsAndImages) {
   for (const int64_t width : {60, 400}) {
     SCOPED_TRACE(width);
     const auto model = vit_of(width, 5, 28, false);
-    model->freeze(WeightType::fp32);
+    model->pack(WeightType::fp32);
     const at::Tensor x = test::random_tensor({7, 3, 28, 28}, 5, torch::kFloat).abs();
     at::Tensor alone, together;
     {
@@ -121,13 +121,13 @@ TEST(FrozenVit, HasTheSameBitsForAnyNumberOfThreadsAndImages) {
 }
 
 // On oneDNN fp32 weights are those of the layers, with other rounding; packed int8 has no other form.
-TEST(FrozenVit, OnednnReplacesPackedFp32AndNothingElse) {
+TEST(PackedVit, OnednnReplacesPackedFp32AndNothingElse) {
   if (!has_onednn()) GTEST_SKIP() << "this libtorch lacks oneDNN";
   const auto model = vit_of(64, 4, 16, false);
   const at::Tensor x = test::random_tensor({4, 3, 16, 16}, 5, torch::kFloat).abs(), exact = logits_of(*model, x);
   const auto difference = [](const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); };
   for (const WeightType type : {WeightType::fp32, WeightType::bf16, WeightType::int8}) {
-    model->freeze(type);
+    model->pack(type);
     const at::Tensor packed = logits_of(*model, x);
     const EngineScope onednn(all_on(Engine::onednn));
     const at::Tensor others = logits_of(*model, x);  // the head is not packed
@@ -139,7 +139,7 @@ TEST(FrozenVit, OnednnReplacesPackedFp32AndNothingElse) {
   }
 }
 
-TEST(FrozenVit, TrainsOnOnednnAsOnTheKernels) {
+TEST(PackedVit, TrainsOnOnednnAsOnTheKernels) {
   if (!has_onednn()) GTEST_SKIP() << "this libtorch lacks oneDNN";
   const auto model = vit_of(24, 4, 8, true);
   const at::Tensor x = test::random_tensor({4, 3, 8, 8}, 5, torch::kFloat).abs();
@@ -162,21 +162,21 @@ TEST(FrozenVit, TrainsOnOnednnAsOnTheKernels) {
 }
 
 // bf16 keeps 8 bits of a weight, int8 7 bits of the largest of an output.
-TEST(FrozenVit, FewerBitsPerWeightChangeLogitsALittle) {
+TEST(PackedVit, FewerBitsPerWeightChangeLogitsALittle) {
   const auto model = vit_of(64, 4, 16, false);
   const at::Tensor x = test::random_tensor({4, 3, 16, 16}, 5, torch::kFloat).abs(), exact = logits_of(*model, x);
   const double scale = exact.abs().max().item<double>();
   for (const auto& [type, share] : {std::pair{WeightType::bf16, 0.02}, {WeightType::int8, 0.05}}) {
-    model->freeze(type);
+    model->pack(type);
     const at::Tensor packed = logits_of(*model, x);
     EXPECT_TRUE(test::near(packed, exact, share * scale));
     EXPECT_FALSE(torch::equal(packed, exact));
   }
 }
 
-TEST(FrozenVit, FollowsWeightsThatChangeLater) {
+TEST(PackedVit, FollowsWeightsThatChangeLater) {
   const auto model = vit_of(24, 4, 8, false);
-  model->freeze(WeightType::fp32);
+  model->pack(WeightType::fp32);
   const at::Tensor x = test::random_tensor({2, 3, 8, 8}, 5, torch::kFloat).abs(), before = logits_of(*model, x);
   {
     const torch::NoGradGuard no_grad;
@@ -188,4 +188,4 @@ TEST(FrozenVit, FollowsWeightsThatChangeLater) {
   EXPECT_TRUE(test::near(after, model->forward({.images = x}).logits, 1e-4));
 }
 
-}  // namespace sparsight::frozen_vit_test
+}  // namespace sparsight::packed_vit_test

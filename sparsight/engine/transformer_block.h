@@ -1,4 +1,4 @@
-// A transformer block for inference: packed weights, fused epilogues, no autograd and no torch types. Three orders of
+// A transformer block for inference: packed weights, fused epilogues, no autograd and no torch. Three orders of
 // work: many images are split among the threads, each of which takes its images through the whole block while they are
 // in its cache; few images are split by rows if the weights are small, so that threads wait for each other twice only,
 // else by columns of each layer, so that each reads its part of the weights. All give the same bits. Letters:
@@ -10,26 +10,27 @@
 #include <vector>
 
 #include "sparsight/kernels/gemm/packed_linear.h"
+#include "sparsight/kernels/threads/threads.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 
-struct FrozenNorm {
+struct Norm {
   std::vector<float> weight, bias;  // [D]
   float epsilon = 0;
 };
 
 // norm2, fc1 and fc2 of a dense block. Without: a block whose MLP is computed elsewhere, as experts are.
-struct FrozenMlp {
-  FrozenNorm norm;
+struct Mlp {
+  Norm norm;
   cpu::PackedLinear fc1, fc2;
   Activation activation = Activation::gelu;
 };
 
-struct FrozenBlockWeights {
-  FrozenNorm norm1;
+struct TransformerBlockWeights {
+  Norm norm1;
   cpu::PackedLinear qkv, proj;
   int64_t heads = 1;
-  std::optional<FrozenMlp> mlp;
+  std::optional<Mlp> mlp;
 };
 
 // The tokens of a batch; the block computes the first `outputs` of each image, which attend to all.
@@ -37,13 +38,13 @@ struct BatchTokens {
   int64_t images = 0, tokens = 0, outputs = 0;
 };
 
-class FrozenBlock {
+class TransformerBlock {
  public:
-  explicit FrozenBlock(FrozenBlockWeights weights) : w_(std::move(weights)) {}
+  explicit TransformerBlock(TransformerBlockWeights weights) : w_(std::move(weights)) {}
 
   // x: [images * tokens, D]. Writes y = x + proj(attention(norm1(x))) and, with an MLP, y + fc2(act(fc1(norm2(y)))),
-  // [images * outputs, D]. Uses torch's threads.
-  void run(const float* x, float* y, const BatchTokens& batch) const;
+  // [images * outputs, D].
+  void run(cpu::Threads& threads, const float* x, float* y, const BatchTokens& batch) const;
 
   bool has_mlp() const { return w_.mlp.has_value(); }
   WeightType type() const { return w_.qkv.type(); }
@@ -51,22 +52,23 @@ class FrozenBlock {
 
  private:
   // The block, and its parts: `mixed` [R,D] of x, and y [R,D] of x's rows and the mixed values.
-  void whole_images(const float* x, float* y, const BatchTokens& batch, int64_t at_once) const;
-  void attend_whole_images(const float* x, const BatchTokens& batch, int64_t at_once, float* mixed) const;
-  void attend_by_rows(const float* x, const BatchTokens& batch, float* mixed) const;
-  void attend_by_columns(const float* x, const BatchTokens& batch, float* mixed) const;
-  void finish_by_rows(const float* x, const float* mixed, int64_t rows, float* y) const;
-  void finish_by_columns(const float* x, const float* mixed, int64_t rows, float* y) const;
+  void whole_images(cpu::Threads& threads, const float* x, float* y, const BatchTokens& batch, int64_t at_once) const;
+  void attend_whole_images(cpu::Threads& threads, const float* x, const BatchTokens& batch, int64_t at_once,
+                           float* mixed) const;
+  void attend_by_rows(cpu::Threads& threads, const float* x, const BatchTokens& batch, float* mixed) const;
+  void attend_by_columns(cpu::Threads& threads, const float* x, const BatchTokens& batch, float* mixed) const;
+  void finish_by_rows(cpu::Threads& threads, const float* x, const float* mixed, int64_t rows, float* y) const;
+  void finish_by_columns(cpu::Threads& threads, const float* x, const float* mixed, int64_t rows, float* y) const;
 
   // On the calling thread: qkv [R,3D] of x [R,D], the mixed values of images, and y [R,D] of x and them.
   void project_qkv(const float* x, int64_t rows, float* qkv) const;
   void attend_images(const float* x, const BatchTokens& batch, float* mixed) const;
   void after_attention(const float* x, const float* mixed, int64_t rows, float* y) const;
   void attend_head(const float* qkv, const BatchTokens& batch, int64_t head, float* mixed) const;
-  void attend_all(const float* qkv, const BatchTokens& batch, float* mixed) const;
+  void attend_all(cpu::Threads& threads, const float* qkv, const BatchTokens& batch, float* mixed) const;
 
   int64_t width() const { return w_.proj.outputs(); }
-  FrozenBlockWeights w_;
+  TransformerBlockWeights w_;
 };
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

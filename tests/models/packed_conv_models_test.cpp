@@ -10,7 +10,7 @@
 #include "tests/support/near.h"
 #include "tests/support/thread_count.h"
 
-namespace sparsight::frozen_conv_models_test {
+namespace sparsight::packed_conv_models_test {
 namespace {
 
 struct Case {
@@ -83,11 +83,11 @@ double scale_of(const at::Tensor& x) { return std::max(1.0, x.abs().max().item<d
 
 }  // namespace
 
-TEST(FrozenConvModels, HaveTheLogitsAndTapsOfTheirLayers) {
+TEST(PackedConvModels, HaveTheLogitsAndTapsOfTheirLayers) {
   test::at_each_level([](const std::string& level) {
     for (const Case& c : cases()) {
       const auto model = model_of(c);
-      EXPECT_GT(model->freeze(WeightType::fp32), 0);
+      EXPECT_GT(model->pack(WeightType::fp32), 0);
       for (const int64_t images : {1, 2, 3}) {
         const at::Tensor x = images_of(c, images);
         const at::Tensor want = layers_output(*model, x).logits;
@@ -101,22 +101,22 @@ TEST(FrozenConvModels, HaveTheLogitsAndTapsOfTheirLayers) {
   });
 }
 
-TEST(FrozenConvModels, UseTheirCopies) {
+TEST(PackedConvModels, UseTheirCopies) {
   for (const Case& c : cases()) {
     const auto model = model_of(c);
     const at::Tensor x = images_of(c, 2), before = packed_output(*model, x).logits;
-    model->freeze(WeightType::bf16);  // other bits
+    model->pack(WeightType::bf16);  // other bits
     EXPECT_FALSE(torch::equal(packed_output(*model, x).logits, before)) << c.name;
     EXPECT_TRUE(test::near(layers_output(*model, x).logits, before, 1e-4 * scale_of(before))) << c.name;
   }
 }
 
 // Experts and the last layers are ATen's or small products, whose bits depend on the number of rows.
-TEST(FrozenConvModels, HaveTheSameBitsForAnyNumberOfThreads) {
+TEST(PackedConvModels, HaveTheSameBitsForAnyNumberOfThreads) {
   for (const Case& c : cases()) {
     if (!c.moe_blocks.empty()) continue;
     const auto model = model_of(c);
-    model->freeze(WeightType::fp32);
+    model->pack(WeightType::fp32);
     for (const int64_t images : {1, 5}) {
       const at::Tensor x = images_of(c, images);
       at::Tensor first;
@@ -130,10 +130,10 @@ TEST(FrozenConvModels, HaveTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
-TEST(FrozenConvModels, FollowWeightsAndAveragesThatChangeLater) {
+TEST(PackedConvModels, FollowWeightsAndAveragesThatChangeLater) {
   for (const Case& c : cases()) {
     const auto model = model_of(c);
-    model->freeze(WeightType::fp32);
+    model->pack(WeightType::fp32);
     const at::Tensor x = images_of(c, 4), before = packed_output(*model, x).logits;
     {
       const torch::NoGradGuard no_grad;
@@ -148,12 +148,12 @@ TEST(FrozenConvModels, FollowWeightsAndAveragesThatChangeLater) {
 }
 
 // On oneDNN fp32 weights are those of the layers; packed bf16 has no other form.
-TEST(FrozenConvModels, OnednnReplacesPackedFp32AndNothingElse) {
+TEST(PackedConvModels, OnednnReplacesPackedFp32AndNothingElse) {
   for (const Case& c : cases()) {
     const at::Tensor x = images_of(c, 32);  // so many that roundings do not agree in all logits by chance
     for (const WeightType type : {WeightType::fp32, WeightType::bf16}) {
       const auto model = model_of(c);
-      model->freeze(type);
+      model->pack(type);
       const at::Tensor packed = packed_output(*model, x).logits;
       const EngineScope onednn({Engine::kernels, Engine::kernels, Engine::onednn});
       const at::Tensor others = packed_output(*model, x).logits;
@@ -163,4 +163,4 @@ TEST(FrozenConvModels, OnednnReplacesPackedFp32AndNothingElse) {
   }
 }
 
-}  // namespace sparsight::frozen_conv_models_test
+}  // namespace sparsight::packed_conv_models_test

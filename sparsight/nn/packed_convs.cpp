@@ -1,6 +1,7 @@
-#include "sparsight/nn/freeze_convs.h"
+#include "sparsight/nn/packed_convs.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 namespace {
@@ -15,7 +16,7 @@ BatchNormAffine batch_norm_affine(const BatchNormImpl& norm) {
   return {scale, doubles(t.bias) - doubles(t.running_mean) * scale};
 }
 
-FrozenConvStep frozen_conv(const ConvImpl& conv, WeightType type, const BatchNormImpl* folded) {
+engine::ConvStep conv_step(const ConvImpl& conv, WeightType type, const BatchNormImpl* folded) {
   const ConvOptions& options = conv.options();
   at::Tensor weight = doubles(conv.weight),
              bias = conv.bias.defined() ? doubles(conv.bias) : at::zeros({options.out}, at::kDouble);
@@ -24,7 +25,7 @@ FrozenConvStep frozen_conv(const ConvImpl& conv, WeightType type, const BatchNor
     weight = weight * affine.scale.view({-1, 1, 1, 1});
     bias = bias * affine.scale + affine.shift;
   }
-  FrozenConvStep step;
+  engine::ConvStep step;
   const std::vector<float> weights = floats_of(weight), biases = floats_of(bias);
   if (options.groups == 1) {
     step.conv = cpu::PackedConv(weights.data(), biases.data(), options.in, options.out, options.kernel, type);
@@ -37,30 +38,30 @@ FrozenConvStep frozen_conv(const ConvImpl& conv, WeightType type, const BatchNor
   return step;
 }
 
-FrozenAffine frozen_affine(const BatchNormImpl& norm) {
+engine::Affine packed_affine(const BatchNormImpl& norm) {
   const BatchNormAffine affine = batch_norm_affine(norm);
   return {floats_of(affine.scale), floats_of(affine.shift)};
 }
 
-FrozenGroupNorm frozen_group_norm(const GroupNormImpl& norm) {
+engine::GroupNorm packed_group_norm(const GroupNormImpl& norm) {
   return {floats_of(norm.weight), floats_of(norm.bias), norm.groups(), GroupNormImpl::kEpsilon};
 }
 
-void ConvsCopy::pack(std::vector<FrozenConvStep> steps, std::vector<at::Tensor> sources) {
-  convs_ = std::make_shared<const FrozenConvs>(std::move(steps));
+void PackedConvs::pack(std::vector<engine::ConvStep> steps, std::vector<at::Tensor> sources) {
+  convs_ = std::make_shared<const engine::ConvChain>(std::move(steps));
   sources_ = CopiedTensors(std::move(sources));
 }
 
-bool ConvsCopy::usable(const at::Tensor& x) const {
-  return convs_ && sources_.serve(x, convs_->type(), EngineUse::conv_inference);
+bool PackedConvs::usable(const at::Tensor& x) const {
+  return convs_ && sources_.is_usable_for(x, convs_->type(), EngineUse::conv_inference);
 }
 
-at::Tensor ConvsCopy::run(const at::Tensor& x) const {
+at::Tensor PackedConvs::run(const at::Tensor& x) const {
   const at::Tensor in = x.contiguous(at::MemoryFormat::ChannelsLast);
-  const FrozenConvs::Map map{in.size(2), in.size(3), in.size(1)}, out = convs_->output(map);
+  const engine::ConvChain::Map map{in.size(2), in.size(3), in.size(1)}, out = convs_->output(map);
   at::Tensor y = at::empty({in.size(0), out.channels, out.height, out.width},
                            in.options().memory_format(at::MemoryFormat::ChannelsLast));
-  convs_->run(in.const_data_ptr<float>(), y.data_ptr<float>(), in.size(0), map);
+  convs_->run(cpu::torch_threads(), in.const_data_ptr<float>(), y.data_ptr<float>(), in.size(0), map);
   return y;
 }
 

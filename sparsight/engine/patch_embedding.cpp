@@ -1,11 +1,11 @@
-#include "sparsight/nn/frozen_patch_embedding.h"
+#include "sparsight/engine/patch_embedding.h"
 
 #include <algorithm>
 
+#include "sparsight/kernels/threads/tasks.h"
 #include "sparsight/kernels/workspace.h"
-#include "sparsight/ops/cpu/tasks.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 namespace {
 
 using cpu::kBlock;
@@ -23,8 +23,7 @@ Scratch& scratch() {
 
 // How many tasks the patches of an image are split into: so that all threads have work, the same for each if there are
 // few tasks.
-int64_t parts_of(int64_t patches, int64_t images) {
-  const int64_t threads = cpu::torch_threads().count();
+int64_t parts_of(int64_t patches, int64_t images, int64_t threads) {
   int64_t parts = (patches + kPatchesAtOnce - 1) / kPatchesAtOnce;
   while (parts < patches && images * parts < 4 * threads && images * parts % threads != 0) ++parts;
   return parts;
@@ -32,10 +31,11 @@ int64_t parts_of(int64_t patches, int64_t images) {
 
 }  // namespace
 
-void FrozenPatchEmbedding::run(const cpu::StridedImages& images, const float* positions, const PatchTokens& to) const {
+void PatchEmbedding::run(cpu::Threads& threads, const cpu::StridedImages& images, const float* positions,
+                         const PatchTokens& to) const {
   const int64_t patches = images.patches(patch_), width = projection_.outputs();
-  const int64_t parts = parts_of(patches, images.images);
-  cpu::run_tasks(images.images * parts, [&](int64_t task, const auto&) {
+  const int64_t parts = parts_of(patches, images.images, threads.count());
+  cpu::run_tasks(threads, images.images * parts, [&](int64_t task, const auto&) {
     const int64_t image = task / parts, part = task % parts;
     const int64_t first = patches * part / parts, rows = patches * (part + 1) / parts - first;
     const int64_t block = rows * kBlockLd;
@@ -58,4 +58,4 @@ void FrozenPatchEmbedding::run(const cpu::StridedImages& images, const float* po
   });
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

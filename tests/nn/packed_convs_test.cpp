@@ -1,5 +1,5 @@
 // Packed convolutions against at::conv2d in fp64, and norms that are folded into them.
-#include "sparsight/nn/freeze_convs.h"
+#include "sparsight/nn/packed_convs.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "tests/support/near.h"
 #include "tests/support/thread_count.h"
 
-namespace sparsight::freeze_convs_test {
+namespace sparsight::packed_convs_test {
 namespace {
 
 Conv conv_of(const ConvOptions& options) {
@@ -23,7 +23,7 @@ Conv conv_of(const ConvOptions& options) {
   return conv;
 }
 
-BatchNorm norm_of(int64_t channels, uint64_t seed) {
+BatchNorm packed_norm(int64_t channels, uint64_t seed) {
   BatchNorm norm(BatchNormOptions{channels});
   const torch::NoGradGuard no_grad;
   norm->tensors.weight.copy_(test::random_tensor({channels}, seed, torch::kFloat));
@@ -33,10 +33,10 @@ BatchNorm norm_of(int64_t channels, uint64_t seed) {
   return norm;
 }
 
-ConvsCopy copy_of(FrozenConvStep step) {
-  std::vector<FrozenConvStep> steps;
+PackedConvs copy_of(engine::ConvStep step) {
+  std::vector<engine::ConvStep> steps;
   steps.push_back(std::move(step));
-  ConvsCopy copy;
+  PackedConvs copy;
   copy.pack(std::move(steps), {});
   return copy;
 }
@@ -69,7 +69,7 @@ const std::vector<Sizes>& conv_sizes() {
 
 // W 2, b 1; the norm's weight 3, bias 0.5, mean 5, variance + epsilon 4: scale 1.5, shift 0.5 - 7.5 = -7. Folded:
 // weight 3, bias 1 * 1.5 - 7 = -5.5. At x = 4: 12 - 5.5 = 6.5, and layer by layer (9 - 5) / 2 * 3 + 0.5 = 6.5.
-TEST(FreezeConvs, FoldsABatchNormByHand) {
+TEST(PackedConvs, FoldsABatchNormByHand) {
   Conv conv(ConvOptions{1, 1, 1, 1, true});
   BatchNorm norm(BatchNormOptions{1});
   const torch::NoGradGuard no_grad;
@@ -80,23 +80,23 @@ TEST(FreezeConvs, FoldsABatchNormByHand) {
   EXPECT_NEAR(affine.scale.item<double>(), 1.5, 1e-6);
   EXPECT_NEAR(affine.shift.item<double>(), -7, 1e-6);
   const at::Tensor x = torch::full({1, 1, 1, 1}, 4.0f);
-  EXPECT_TRUE(test::near(copy_of(frozen_conv(*conv, WeightType::fp32, norm.get())).run(x), x * 0 + 6.5, 1e-5));
+  EXPECT_TRUE(test::near(copy_of(conv_step(*conv, WeightType::fp32, norm.get())).run(x), x * 0 + 6.5, 1e-5));
   // Before the convolution: relu(1.5 * 4 - 7) = 0, and relu(1.5 * 6 - 7) = 2, times 2 plus 1.
-  FrozenConvStep after = frozen_conv(*conv, WeightType::fp32);
-  after.before = frozen_affine(*norm);
-  const ConvsCopy copy = copy_of(std::move(after));
+  engine::ConvStep after = conv_step(*conv, WeightType::fp32);
+  after.before = packed_affine(*norm);
+  const PackedConvs copy = copy_of(std::move(after));
   EXPECT_TRUE(test::near(copy.run(x), x * 0 + 1, 1e-5));
   EXPECT_TRUE(test::near(copy.run(x + 2), x * 0 + 5, 1e-5));
 }
 
-TEST(FreezeConvs, AreConvolutionsAtEveryLevelAndSize) {
+TEST(PackedConvs, AreConvolutionsAtEveryLevelAndSize) {
   test::at_each_level([](const std::string& level) {
     for (const Sizes& s : conv_sizes())
       for (const ConvPadding padding : {ConvPadding::centred, ConvPadding::same})
         for (const int64_t images : {1, 2, 5}) {
           const Conv conv = conv_of({s.in, s.out, s.kernel, s.stride, images != 2, padding});
           const at::Tensor x = test::random_tensor({images, s.in, s.height, s.width}, 3, torch::kFloat);
-          const at::Tensor y = copy_of(frozen_conv(*conv, WeightType::fp32)).run(x);
+          const at::Tensor y = copy_of(conv_step(*conv, WeightType::fp32)).run(x);
           EXPECT_TRUE(test::near(y, in_doubles(conv, x), 2e-5))
               << level << " " << s.in << "-" << s.out << " " << s.kernel << "/" << s.stride << ", " << images;
         }
@@ -104,13 +104,13 @@ TEST(FreezeConvs, AreConvolutionsAtEveryLevelAndSize) {
 }
 
 // relu(norm(x)), convolution, folded norm, sum, relu; padding is 0 after the first norm.
-TEST(FreezeConvs, FuseNormsActivationAndResidual) {
+TEST(PackedConvs, FuseNormsActivationAndResidual) {
   test::at_each_level([](const std::string& level) {
     for (const int64_t channels : {3, 16, 37, 390}) {
       Conv conv = conv_of({channels, channels, 3, 1, true});
-      BatchNorm before = norm_of(channels, 10), after = norm_of(channels, 20);
-      FrozenConvStep step = frozen_conv(*conv, WeightType::fp32, after.get());
-      step.before = frozen_affine(*before);
+      BatchNorm before = packed_norm(channels, 10), after = packed_norm(channels, 20);
+      engine::ConvStep step = conv_step(*conv, WeightType::fp32, after.get());
+      step.before = packed_affine(*before);
       step.has_residual = true, step.relu = true;
       const at::Tensor x = test::random_tensor({3, channels, 7, 9}, 3, torch::kFloat);
       const at::Tensor want = at::relu(x + after->forward(conv->forward(at::relu(before->forward(x, false))), false));
@@ -119,7 +119,7 @@ TEST(FreezeConvs, FuseNormsActivationAndResidual) {
   });
 }
 
-TEST(FreezeConvs, ResidualBlocksWithGroupNormAreTheSame) {
+TEST(PackedConvs, ResidualBlocksWithGroupNormAreTheSame) {
   test::at_each_level([](const std::string& level) {
     for (const auto& [in, out, stride] : {std::tuple{3, 8, 2}, {24, 24, 1}, {16, 40, 1}, {12, 12, 2}, {5, 7, 1}}) {
       ResidualBlock block(ResidualBlockOptions{in, out, stride});
@@ -132,7 +132,7 @@ TEST(FreezeConvs, ResidualBlocksWithGroupNormAreTheSame) {
       // Far from zero: E[x²] - E[x]² would lose its digits.
       const at::Tensor x = test::random_tensor({3, in, 11, 6}, 3, torch::kFloat) + 30;
       const at::Tensor want = block->forward(x);
-      block->freeze(WeightType::fp32);
+      block->pack(WeightType::fp32);
       const torch::NoGradGuard no_grad;
       const at::Tensor y = block->forward(x);
       EXPECT_TRUE(y.is_contiguous(at::MemoryFormat::ChannelsLast));
@@ -141,11 +141,11 @@ TEST(FreezeConvs, ResidualBlocksWithGroupNormAreTheSame) {
   });
 }
 
-TEST(FreezeConvs, HaveTheSameBitsForAnyNumberOfThreadsAndImages) {
+TEST(PackedConvs, HaveTheSameBitsForAnyNumberOfThreadsAndImages) {
   for (const auto& [channels, side] : {std::pair{37, 30}, {130, 6}}) {
     ResidualBlock block(ResidualBlockOptions{channels, 72, 1});
     initialize(*block, 1);
-    block->freeze(WeightType::fp32);
+    block->pack(WeightType::fp32);
     const at::Tensor x = test::random_tensor({7, channels, side, side}, 3, torch::kFloat);
     const torch::NoGradGuard no_grad;
     at::Tensor together;
@@ -164,7 +164,7 @@ TEST(FreezeConvs, HaveTheSameBitsForAnyNumberOfThreadsAndImages) {
 }
 
 // Fewer and more channels than a vector, a kernel that is larger than the map, and all edges.
-TEST(FreezeConvs, AreDepthwiseConvolutionsAtEveryLevelAndSize) {
+TEST(PackedConvs, AreDepthwiseConvolutionsAtEveryLevelAndSize) {
   struct Depthwise {
     int64_t channels, kernel, stride, height, width;
   };
@@ -184,14 +184,14 @@ TEST(FreezeConvs, AreDepthwiseConvolutionsAtEveryLevelAndSize) {
                                 .bias = true,
                                 .padding = padding,
                                 .groups = s.channels});
-          BatchNorm norm = norm_of(s.channels, 7);
+          BatchNorm norm = packed_norm(s.channels, 7);
           const torch::NoGradGuard no_grad;
           conv->weight.copy_(test::random_tensor(conv->weight.sizes(), 1, torch::kFloat));
           conv->bias.copy_(test::random_tensor({s.channels}, 2, torch::kFloat));
           const at::Tensor x = test::random_tensor({images, s.channels, s.height, s.width}, 3, torch::kFloat);
-          const at::Tensor y = copy_of(frozen_conv(*conv, WeightType::fp32)).run(x);
+          const at::Tensor y = copy_of(conv_step(*conv, WeightType::fp32)).run(x);
           EXPECT_TRUE(test::near(y, in_doubles(conv, x), 2e-5)) << level << " " << s.channels;
-          FrozenConvStep step = frozen_conv(*conv, WeightType::fp32, norm.get());
+          engine::ConvStep step = conv_step(*conv, WeightType::fp32, norm.get());
           step.relu = true, step.limit = 0.5;
           const at::Tensor limited = at::clamp(norm->forward(conv->forward(x), false), 0, 0.5);
           EXPECT_TRUE(test::near(copy_of(std::move(step)).run(x), limited, 1e-4)) << level << " " << s.channels;
@@ -200,11 +200,11 @@ TEST(FreezeConvs, AreDepthwiseConvolutionsAtEveryLevelAndSize) {
 }
 
 // min(max(3 x - 5, 0), 6) at 1, 3 and 9 is 0, 4 and 6; NaN stays.
-TEST(FreezeConvs, ReluSixByHand) {
+TEST(PackedConvs, ReluSixByHand) {
   Conv conv(ConvOptions{.in = 1, .out = 1, .kernel = 1, .bias = true});
   const torch::NoGradGuard no_grad;
   conv->weight.fill_(3), conv->bias.fill_(-5);
-  FrozenConvStep step = frozen_conv(*conv, WeightType::fp32);
+  engine::ConvStep step = conv_step(*conv, WeightType::fp32);
   step.relu = true, step.limit = 6;
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const at::Tensor y = copy_of(std::move(step)).run(torch::tensor({1.0f, 3.0f, 9.0f, nan}).view({1, 1, 1, 4}));
@@ -213,20 +213,20 @@ TEST(FreezeConvs, ReluSixByHand) {
 }
 
 // bf16 keeps 8 bits of a weight: 2^-9 of each, 576 of them with random signs. int8 is stored as bf16.
-TEST(FreezeConvs, FewerBitsPerWeightChangeTheOutputALittle) {
+TEST(PackedConvs, FewerBitsPerWeightChangeTheOutputALittle) {
   const Conv conv = conv_of({64, 32, 3, 1, true});
   const at::Tensor x = test::random_tensor({2, 64, 9, 9}, 3, torch::kFloat), exact = in_doubles(conv, x);
-  const at::Tensor half = copy_of(frozen_conv(*conv, WeightType::bf16)).run(x);
+  const at::Tensor half = copy_of(conv_step(*conv, WeightType::bf16)).run(x);
   EXPECT_TRUE(test::near(half, exact, 0.02));
   EXPECT_FALSE(test::near(half, exact, 1e-5));
-  EXPECT_TRUE(torch::equal(copy_of(frozen_conv(*conv, WeightType::int8)).run(x), half));
+  EXPECT_TRUE(torch::equal(copy_of(conv_step(*conv, WeightType::int8)).run(x), half));
 }
 
-TEST(FreezeConvs, NaNsStayWhereTheyAre) {
+TEST(PackedConvs, NaNsStayWhereTheyAre) {
   const Conv conv = conv_of({8, 16, 3, 1, true});
-  const BatchNorm norm = norm_of(8, 10);
-  FrozenConvStep step = frozen_conv(*conv, WeightType::fp32);
-  step.before = frozen_affine(*norm), step.relu = true;
+  const BatchNorm norm = packed_norm(8, 10);
+  engine::ConvStep step = conv_step(*conv, WeightType::fp32);
+  step.before = packed_affine(*norm), step.relu = true;
   at::Tensor x = test::random_tensor({1, 8, 9, 9}, 3, torch::kFloat);
   x[0][3][4][5] = std::numeric_limits<float>::quiet_NaN();
   const at::Tensor y = copy_of(std::move(step)).run(x);
@@ -234,14 +234,14 @@ TEST(FreezeConvs, NaNsStayWhereTheyAre) {
   EXPECT_EQ(y.slice(2, 3, 6).slice(3, 4, 7).isnan().sum().item<int64_t>(), 9 * 16);
 }
 
-TEST(FreezeConvs, ACopyIsUsedUntilASourceChanges) {
+TEST(PackedConvs, ACopyIsUsedUntilASourceChanges) {
   const Conv conv = conv_of({2, 2, 3, 1, true});
-  BatchNorm norm = norm_of(2, 10);
+  BatchNorm norm = packed_norm(2, 10);
   const at::Tensor x = test::random_tensor({1, 2, 4, 4}, 3, torch::kFloat);
-  ConvsCopy copy;
+  PackedConvs copy;
   const auto pack = [&] {
-    std::vector<FrozenConvStep> steps;
-    steps.push_back(frozen_conv(*conv, WeightType::fp32, norm.get()));
+    std::vector<engine::ConvStep> steps;
+    steps.push_back(conv_step(*conv, WeightType::fp32, norm.get()));
     copy.pack(std::move(steps), tensors_of(*conv, *norm));
   };
   EXPECT_FALSE(copy.usable(x));
@@ -260,4 +260,4 @@ TEST(FreezeConvs, ACopyIsUsedUntilASourceChanges) {
   EXPECT_FALSE(copy.usable(x));
 }
 
-}  // namespace sparsight::freeze_convs_test
+}  // namespace sparsight::packed_convs_test

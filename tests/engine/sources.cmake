@@ -1,0 +1,1 @@
+torch_free_tests(engine/engine_test.cpp)
