@@ -62,8 +62,10 @@ class TilesOfC {
 
   // With zeros for columns that C lacks.
   void copy_row(const float* from, float* to) const {
-    for (int first = 0; first < kAcross; first += kTileColumns)
-      Vec::store(to + first, load_some<Vec>(from + first, static_cast<int>(min(kTileColumns, t_.columns - first))));
+    for (int first = 0; first < kAcross; first += kTileColumns) {
+      const int64_t left = max(0, t_.columns - first);
+      Vec::store(to + first, load_some<Vec>(from + first, static_cast<int>(min(kTileColumns, left))));
+    }
   }
 
   void zero() {
