@@ -24,6 +24,20 @@ const JudgedMargin& decisive(const std::vector<JudgedMargin>& all) {
   return *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return lowest(a) < lowest(b); });
 }
 
+// "at least 1.2 points (at 900 samples)", or the number that decides and the one that is below it, where it is less
+// certain.
+std::string measured_text(const std::vector<JudgedMargin>& all, const JudgedMargin& deciding, const MarginTest& test) {
+  const JudgedMargin& least = *std::min_element(
+      all.begin(), all.end(), [](const auto& a, const auto& b) { return *a.found.value < *b.found.value; });
+  const auto shown = [&](const JudgedMargin& margin) { return fixed(*margin.found.value, test.decimals); };
+  const std::string& where = deciding.margin->where;
+  if (shown(least) == shown(deciding))
+    return cat(all.size() > 1 ? "at least " : "", shown(deciding), " ", test.unit,
+               where.empty() ? "" : cat(" (", where, ")"));
+  return cat(shown(deciding), " ", test.unit, " (", where, "; the least is ", shown(least), ", ", least.margin->where,
+             ")");
+}
+
 bool is_shown(const JudgedMargin& margin, const MarginTest& test) {
   if (margin.margin->bound == Margin::Bound::upper || !margin.interval) return false;
   return test.ties ? margin.interval->low >= 0 : margin.interval->low > 0;
@@ -122,13 +136,11 @@ Claim judge(const ResultTable& table, const std::string& text, const std::vector
   if (all.empty()) return claim;
   const auto over_images = [](const JudgedMargin& margin) { return margin.found.deviation > 0; };
   claim.test = test_text(test, margins.size(), std::any_of(all.begin(), all.end(), over_images));
-  const JudgedMargin& least = decisive(all);
-  claim.seeds = least.found.seeds;
+  const JudgedMargin& deciding = decisive(all);
+  claim.seeds = deciding.found.seeds;
   claim.measured = test.measured;
-  if (claim.measured.empty())
-    claim.measured = cat("at least ", fixed(*least.found.value, test.decimals), " ", test.unit,
-                         least.margin->where.empty() ? "" : cat(" (", least.margin->where, ")"));
-  claim.measured += cat(", ", interval_text(least.found, test.decimals));
+  if (claim.measured.empty()) claim.measured = measured_text(all, deciding, test);
+  claim.measured += cat(", ", interval_text(deciding.found, test.decimals));
   if (!missing.empty()) claim.measured += "; " + missing;
   const auto refuted = [&](const JudgedMargin& margin) { return is_refuted(margin, test, margins.size()); };
   const auto shown = [&](const JudgedMargin& margin) { return is_shown(margin, test); };

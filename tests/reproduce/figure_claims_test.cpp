@@ -59,6 +59,15 @@ TEST(FigureClaims, AboveEverywhere) {
       << "but the other one is below";
 }
 
+// The difference whose interval reaches lowest decides, which need not be the least.
+TEST(FigureClaims, SayWhichDifferenceDecidesAndWhichIsLeast) {
+  const Claim above = above_everywhere(
+      curve_table({unsure("ours", 1, 62), sure("theirs", 1, 60), sure("ours", 2, 71), sure("theirs", 2, 70)}), "t",
+      kPair);
+  expect_start(above, "2.0 points (at 1 samples; the least is 1.0, at 2 samples), 95 % interval -");
+  EXPECT_FALSE(above.holds);
+}
+
 // The seeds of one model differ by much more than the models do, but on each seed ours is 1 ahead.
 TEST(FigureClaims, DifferencesArePairedBySeed) {
   const ResultTable table = curve_table({{"ours", 1, {51.0, 71.1, 90.9}}, {"theirs", 1, {50.0, 70.0, 90.0}}});
