@@ -122,6 +122,8 @@ Json line_chart_spec(const FigureChart& chart, const std::vector<ChartMark>& mar
   };
   const Json scale = scale_of(log_y);
   Json x = {{"field", "x"}, {"type", numbers ? "quantitative" : "ordinal"}, {"title", chart.x}};
+  if (std::ranges::all_of(marks, [](const ChartMark& mark) { return mark.x.is_number_integer(); }))
+    x["axis"] = {{"tickMinStep", 1}};
   if (numbers) x["scale"] = scale_of(log_x);
   if (!numbers) x["sort"] = nullptr;
 

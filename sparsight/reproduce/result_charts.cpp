@@ -1,6 +1,7 @@
 #include "sparsight/reproduce/result_charts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sparsight/core/json_fields.h"
 #include "sparsight/reproduce/chart_encodings.h"
@@ -100,9 +101,29 @@ std::vector<Chart> result_charts(const FigureOutcome& outcome) {
   return charts;
 }
 
+namespace {
+
+// The parts of a note, one below the other where they are wider than the chart together.
+Json note_lines(const std::string& note) {
+  constexpr size_t kLetters = 90;
+  Json lines = Json::array();
+  std::string line;
+  for (size_t begin = 0; begin < note.size();) {
+    const size_t end = std::min(note.find("; ", begin), note.size());
+    const std::string part = note.substr(begin, end - begin);
+    if (!line.empty() && line.size() + part.size() > kLetters) lines.push_back(std::exchange(line, ""));
+    line += line.empty() ? part : "; " + part;
+    begin = end + 2;
+  }
+  lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
 Json standalone_chart(const Chart& chart) {
   Json spec = {{"$schema", "https://vega.github.io/schema/vega-lite/v6.json"},
-               {"title", {{"text", chart.title}, {"subtitle", chart.note}, {"anchor", "start"}}},
+               {"title", {{"text", chart.title}, {"subtitle", note_lines(chart.note)}, {"anchor", "start"}}},
                {"background", "white"}};
   spec.update(chart.spec);
   spec["width"] = 460;

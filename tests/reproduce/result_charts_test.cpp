@@ -74,6 +74,14 @@ TEST(ResultCharts, SyntheticDataIsNotComparedWithThePaper) {
   EXPECT_TRUE(rows_of(charts[0], "paper").empty());
 }
 
+TEST(ResultCharts, LongNotesAreBelowEachOtherAndWholeNumbersHaveNoFractionsBetweenThem) {
+  Chart chart = result_charts(Drawn("glyphs").outcome).at(0);
+  chart.note = "short; " + std::string(80, 'a') + "; " + std::string(88, 'b') + "; end";
+  const Json subtitle = standalone_chart(chart).at("title").at("subtitle");
+  EXPECT_EQ(subtitle, Json::array({"short; " + std::string(80, 'a'), std::string(88, 'b'), "end"}));
+  EXPECT_NE(chart.spec.dump().find(R"("tickMinStep":1)"), std::string::npos);
+}
+
 TEST(ResultCharts, LogarithmicAxesTakePositiveNumbersOnly) {
   Drawn drawn;
   drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
