@@ -132,7 +132,7 @@ class Packed(unittest.TestCase):
             layer().pack("fp16")
         with self.assertRaisesRegex(RuntimeError, "experts are packed from fp32 weights, got Double"):
             layer().double().pack()
-        for place, value, error in ((0, torch.randn(S, D + 1), "packed experts need packed weights|packed experts need w1"),
+        for place, value, error in ((0, torch.randn(S, D + 1), r"packed experts need (packed weights|w1|b2)"),
                                     (0, torch.randn(S, D).double(), "take fp32 tokens"),
                                     (0, torch.randn(D), r"experts need tokens \[N,D\]"),
                                     (1, torch.full((S, 2), E), "expert"),
