@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kSmallest = size_t{64} << 10;  // of a cached block; malloc handles smaller ones well
 constexpr size_t kHeader = 64;                  // before the data, which keep their alignment of 64: the size class
-constexpr double kMostOverhead = 1.5;           // of cached and used bytes, in multiples of the most that was in use
+constexpr size_t kMaxOverhead = 2;              // of cached and used bytes, in multiples of the most that was in use
 constexpr uint8_t kPriority = 1;                // above c10's own allocator for CPUs
 
 // Eight size classes between powers of two: at most an eighth of a block is unused.
@@ -34,7 +34,7 @@ class BlockCache {
     void* block = nullptr;
     auto& blocks = of_size_[size];
     if (blocks.empty()) {
-      release_down_to(static_cast<size_t>(kMostOverhead * static_cast<double>(most_in_use_)), size);
+      release_down_to(kMaxOverhead * most_in_use_, size);
       block = c10::alloc_cpu(kHeader + size);
     } else {  // the last one that was freed is the likeliest to be in the CPU's caches
       block = blocks.back()->block;

@@ -10,7 +10,7 @@
 namespace sparsight {
 
 // From now on torch allocates CPU tensors of at least 64 KiB from freed ones of the same size class. What is cached
-// and in use together stays below 1.5 times the most that has been in use. The whole process is affected, including
+// and in use together stays below twice the most that has been in use. The whole process is affected, including
 // tensors of a program that links the library; tensors that exist already are freed as before. Without effect under
 // the address sanitizer, which could not see uses of freed tensors.
 void use_caching_allocator();
