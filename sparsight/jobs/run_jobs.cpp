@@ -149,8 +149,13 @@ class Workers {
   int idle_ = 0;  // workers in succession during which no job was finished
 };
 
-void forget_damaged(const JobList& list, const JobStore& store) {
-  for (const Json& job : list.settings) forget_if_damaged(store, job, list.damage);
+// Before jobs are run: those with damaged results will run again, and done ones lose what a process left that was
+// killed right after.
+void look_through(const JobList& list, const JobStore& store) {
+  for (const Json& job : list.settings) {
+    forget_if_damaged(store, job, list.damage);
+    if (store.is_done(job)) store.tidy(job);
+  }
 }
 
 }  // namespace
@@ -178,7 +183,7 @@ void work_once(const JobList& list, const JobStore& store, const std::function<v
 }
 
 void work_here(const JobList& list, const JobStore& store) {
-  forget_damaged(list, store);
+  look_through(list, store);
   const OnceEachWarning once;  // the jobs of a list read the same data
   JobsLeft left(list, store);
   Progress progress(list.name, std::ssize(list.settings), "jobs", left.over());
@@ -198,7 +203,7 @@ void work_here(const JobList& list, const JobStore& store) {
 
 void work_in_processes(const JobList& list, const JobStore& store, const std::vector<std::string>& command,
                        int64_t processes) {
-  forget_damaged(list, store);
+  look_through(list, store);
   JobsLeft left(list, store);
   Progress progress(list.name, std::ssize(list.settings), "jobs", left.over());
   Workers workers(store, command, left);

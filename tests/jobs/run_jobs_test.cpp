@@ -30,6 +30,19 @@ TEST(RunJobs, ResultsAreKept) {
   EXPECT_EQ(done_of(list, store), 3);
 }
 
+// A process was killed after it had written the result, before it removed its lock.
+TEST(RunJobs, DoneJobsLoseTheLockOfAKilledProcess) {
+  const TemporaryFolder folder;
+  const JobList list = toy_jobs(2);
+  const JobStore store(folder.path("run"), testing::kToyJobs);
+  work_here(list, store);
+  const std::string lock = store.job_folder(list.settings[1]) + "/lock";
+  std::ofstream(lock) << "12345";
+  work_here(list, store);
+  EXPECT_FALSE(std::filesystem::exists(lock));
+  EXPECT_EQ(done_of(list, store), 2);
+}
+
 // Each of three jobs leaves a file "own". That of the second is damaged, and the result of the third has another digit:
 // both run again, by all that work on jobs, and the first one does not.
 TEST(RunJobs, DamagedJobsRunAgain) {

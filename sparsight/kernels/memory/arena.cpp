@@ -21,7 +21,7 @@ struct Block {
   size_t bytes;
 };
 
-// Used and unused memory together never exceed the peak in use; the block that was given back first is freed
+// Used and unused memory together never exceed 1.5 times the peak in use; the block that was given back first is freed
 // first.
 struct Arena {
   std::mutex mutex;
@@ -42,7 +42,7 @@ void free_oldest(Arena& of, size_t allowed_bytes) {
   of.unused.erase(of.unused.begin(), of.unused.begin() + static_cast<ptrdiff_t>(freed));
 }
 
-void keep_within_bounds(Arena& of) { free_oldest(of, of.peak_used_bytes - of.used_bytes); }
+void keep_within_bounds(Arena& of) { free_oldest(of, of.peak_used_bytes + of.peak_used_bytes / 2 - of.used_bytes); }
 
 // Mapped, not from malloc, which may keep freed memory: this goes back to the system. Aligned to kPage.
 Block new_block(size_t bytes) {

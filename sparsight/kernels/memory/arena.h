@@ -1,6 +1,7 @@
 // An arena of large pages for large arrays. Outputs of a layer and gradients of its weights are freed and allocated
 // again in every step; without the arena their memory would be paged in each time, which costs more than filling them.
-// Memory in use and unused memory together never exceed the peak in use.
+// Memory in use and unused memory together never exceed 1.5 times the peak in use: with the peak itself, blocks of one
+// size would make room for those of another one in every step.
 #pragma once
 
 #include <cstddef>
