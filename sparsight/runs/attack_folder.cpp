@@ -157,7 +157,9 @@ std::string AttackFolder::piece_path(int64_t first, int64_t last) const {
 std::optional<Json> AttackFolder::result() const {
   std::error_code error;
   if (!fs::exists(file(kAttackResult), error)) return std::nullopt;
-  return read_attack_json(file(kAttackResult));
+  Json result = read_attack_json(file(kAttackResult));
+  if (lock_) remove_pieces();  // those of a process that was killed between the result and their removal
+  return result;
 }
 
 Json AttackFolder::with_format(const Json& result) {
@@ -168,6 +170,10 @@ Json AttackFolder::with_format(const Json& result) {
 
 void AttackFolder::finish(const Json& result) const {
   write_file_atomically(file(kAttackResult), checked_json_file(with_format(result)));
+  remove_pieces();
+}
+
+void AttackFolder::remove_pieces() const {
   std::error_code ignored;
   fs::remove_all(file(kPieces), ignored);
 }

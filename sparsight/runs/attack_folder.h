@@ -58,6 +58,7 @@ class AttackFolder {
 
  private:
   void read_index();
+  void remove_pieces() const;
 
   std::string path_;
   Json identity_;

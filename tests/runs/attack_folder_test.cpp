@@ -55,4 +55,16 @@ TEST(AttackFolder, APieceAStateAnInterruptAndAResultKeepIt) {
   EXPECT_TRUE(AttackFolder(folder.path("done"), {{"seed", 1}}).result().has_value());
 }
 
+TEST(AttackFolder, AFinishedOneLosesThePiecesOfAKilledProcess) {
+  const testing::TemporaryFolder folder;
+  {
+    AttackFolder begun(folder.path("done"), {{"seed", 1}});
+    begun.begin(4, 1000);
+    begun.finish({{"images", 4}});
+  }
+  fs::create_directory(folder.path("done/pieces"));
+  EXPECT_TRUE(AttackFolder(folder.path("done"), {{"seed", 1}}).result().has_value());
+  EXPECT_FALSE(fs::exists(folder.path("done/pieces")));
+}
+
 }  // namespace sparsight::attack_folder_test

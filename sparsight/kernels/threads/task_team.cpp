@@ -63,7 +63,7 @@ void TaskTeam::start(int64_t members) {
   std::atomic<Member*>* place = &first_;
   for (bool leads = false; members > 0; --members, leads = !leads, place = &place->load()->next) {
     if (*place) continue;
-    auto member = std::make_unique<Member>(leads);
+    std::unique_ptr<Member> member(new Member{.leads = leads});
     member->thread = background_thread([this, self = member.get()] { serve(*self); });
     if (!member->thread.joinable()) return;
     *place = member.release();

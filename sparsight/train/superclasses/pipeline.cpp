@@ -12,6 +12,7 @@
 #include "sparsight/data/register_data.h"
 #include "sparsight/eval/guidance.h"
 #include "sparsight/io/run_folder.h"
+#include "sparsight/io/temporary.h"
 #include "sparsight/moe/moe_spec.h"
 #include "sparsight/report/report.h"
 #include "sparsight/report/superclass_folder.h"
@@ -94,6 +95,7 @@ void claim_folder(const std::string& folder, const Json& description) {
   const std::string file = folder + "/pipeline.json";
   std::error_code error;
   if (!fs::exists(file, error)) {
+    if (fs::is_directory(folder, error)) remove_stale_temporaries(file);  // of a process that was killed here
     if (fs::exists(folder, error) && (!fs::is_directory(folder, error) || !fs::is_empty(folder, error)))
       fail(printable(folder), " holds other files; choose another folder with --out");
     create_folder(folder);
