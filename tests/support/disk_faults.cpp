@@ -1,6 +1,7 @@
 #include "tests/support/disk_faults.h"
 
 #include <filesystem>
+#include <set>
 #include <sstream>
 
 #include "sparsight/io/atomic_file.h"
@@ -40,8 +41,12 @@ std::vector<FileOperation> DiskFaults::sampled(size_t limit) const {
   for (const FileOperation& operation : operations_)
     if (distinct.empty() || !writes_a_temporary_file(operation.text) || operation.text != distinct.back().text)
       distinct.push_back(operation);
-  const size_t count = std::min(limit, distinct.size());
-  for (size_t i = 0; i < count; ++i) sample.push_back(distinct[i * distinct.size() / count]);
+  const size_t all = distinct.size(), ends = limit / 3, between = limit - 2 * ends;
+  if (all <= limit) return distinct;
+  std::set<size_t> chosen;
+  for (size_t i = 0; i < ends; ++i) chosen.insert({i, all - 1 - i});
+  for (size_t i = 0; i < between; ++i) chosen.insert(i * all / between);
+  for (const size_t i : chosen) sample.push_back(distinct[i]);
   return sample;
 }
 

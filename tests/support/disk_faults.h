@@ -26,8 +26,8 @@ class DiskFaults {
   // Runs the program to its end without a fault, and keeps its operations.
   ProgramResult run_and_count(const std::vector<std::string>& arguments);
   const std::vector<FileOperation>& operations() const { return operations_; }
-  // At most `limit` of them, evenly spaced. One stands for successive writes to the same temporary file, which nobody
-  // reads until it is renamed.
+  // At most `limit` of them: the first and last thirds of that number, where runs begin and end, and the others evenly
+  // spaced. One stands for successive writes to the same temporary file, which nobody reads until it is renamed.
   std::vector<FileOperation> sampled(size_t limit) const;
 
   ProgramResult run_with(DiskFault fault, int64_t at, const std::vector<std::string>& arguments) const;
