@@ -16,7 +16,8 @@
 #include <ATen/ops/where.h>
 
 #include "sparsight/attacks/per_image.h"
-#include "sparsight/ops/cpu/tasks.h"
+#include "sparsight/kernels/threads/tasks.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 namespace {
@@ -62,7 +63,7 @@ std::pair<at::Tensor, at::Tensor> ball_bounds(const at::Tensor& x, double radius
   const at::Tensor around = x.contiguous(), low = at::empty_like(around), high = at::empty_like(around);
   const Real* from = around.const_data_ptr<Real>();
   Real *to_low = low.mutable_data_ptr<Real>(), *to_high = high.mutable_data_ptr<Real>();
-  cpu::run_ranges(x.numel(), kProjectionGrain, [=](int64_t begin, int64_t end) {
+  cpu::run_ranges(cpu::torch_threads(), x.numel(), kProjectionGrain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       to_low[i] = lower_bound_of(from[i], radius);
       to_high[i] = upper_bound_of(from[i], radius);
@@ -81,7 +82,7 @@ at::Tensor step_in_bounds(const at::Tensor& v, const at::Tensor& gradient, doubl
   Real* to = stepped.mutable_data_ptr<Real>();
   const auto step = static_cast<Real>(size), black = static_cast<Real>(range.low),
              white = static_cast<Real>(range.high);
-  cpu::run_ranges(v.numel(), kProjectionGrain, [=](int64_t begin, int64_t end) {
+  cpu::run_ranges(cpu::torch_threads(), v.numel(), kProjectionGrain, [=](int64_t begin, int64_t end) {
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {  // without branches or std::min(), so that it becomes vectors
       const Real g = slope[i], low_here = lower[i], high_here = upper[i];

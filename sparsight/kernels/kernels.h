@@ -88,7 +88,7 @@ struct AttentionForward;  // attention_task.h
 struct AttentionBackward;
 struct ConvProduct;  // conv_task.h
 struct ScaleShift;
-// ops/adam_step.h with everything rounded to fp32 that its elements are multiplied by or added to.
+// elementwise/adam_step.h with everything rounded to fp32 that its elements are multiplied by or added to.
 struct AdamFactors {
   float gradient, coupled_decay;  // G <- gradient G + coupled_decay W
   float kept;                     // W <- kept W

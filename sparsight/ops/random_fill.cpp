@@ -8,7 +8,8 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/kernels/random/fill.h"
-#include "sparsight/ops/cpu/tasks.h"
+#include "sparsight/kernels/threads/tasks.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 namespace {
@@ -78,7 +79,7 @@ void for_each_run(const RandomRows& rows, const Fill& fill) {
   if (runs.size() == 1) return fill(runs[0]);
   const int64_t values = rows.rows * rows.columns, count = static_cast<int64_t>(runs.size());
   const int64_t grain = std::max<int64_t>(1, 4096 * count / std::max<int64_t>(1, values));
-  cpu::run_ranges(count, grain, [&](int64_t begin, int64_t end) {
+  cpu::run_ranges(cpu::torch_threads(), count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) fill(runs[static_cast<size_t>(i)]);
   });
 }

@@ -3,8 +3,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
 
+#include "sparsight/kernels/threads/tasks.h"
 #include "sparsight/ops/cpu/residual_rows.h"
-#include "sparsight/ops/cpu/tasks.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 namespace {
@@ -29,7 +30,7 @@ at::Tensor dropped_rows(const at::Tensor& y, const BranchDrop& drop) {
   const cpu::ResidualRows rows = cpu::residual_rows(add, width);
   const float* const from = y.const_data_ptr<float>();
   float* const to = out.data_ptr<float>();
-  cpu::run_ranges(y.numel() / width, kDropGrain, [&](int64_t begin, int64_t end) {
+  cpu::run_ranges(cpu::torch_threads(), y.numel() / width, kDropGrain, [&](int64_t begin, int64_t end) {
     std::copy(from + begin * width, from + end * width, to + begin * width);
     rows.finish(cpu::kernels(), begin, end - begin, to + begin * width);
   });

@@ -11,15 +11,24 @@
 
 namespace sparsight::testing {
 
+// The level alone.
+inline void for_every_level(const std::function<void()>& test) {
+  for (const std::string& level : isa_names()) {
+    SCOPED_TRACE(level);
+    set_isa(level);
+    test();
+  }
+  set_isa("");
+}
+
 inline void at_every_level(const std::function<void(cpu::Threads& threads)>& test) {
-  for (const std::string& level : isa_names())
+  for_every_level([&] {
     for (const int64_t count : {1, 3}) {
-      SCOPED_TRACE(level + ", " + std::to_string(count) + " threads");
-      set_isa(level);
+      SCOPED_TRACE(std::to_string(count) + " threads");
       cpu::OwnThreads threads(count);
       test(threads);
     }
-  set_isa("");
+  });
 }
 
 }  // namespace sparsight::testing

@@ -12,6 +12,7 @@
 
 #include "sparsight/kernels/isa/isa.h"
 #include "sparsight/kernels/kernels.h"
+#include "tests/kernels/every_level.h"
 
 namespace sparsight::gemm_test {
 namespace {
@@ -114,16 +115,6 @@ struct Operands {
   }
 };
 
-template <class Body>
-void at_every_level(const Body& body) {
-  for (const std::string& name : isa_names()) {
-    set_isa(name);
-    SCOPED_TRACE(name);
-    body();
-  }
-  set_isa("");
-}
-
 }  // namespace
 
 // A chain of k rounded sums has a relative error of about 0.2 sqrt(k) units of 2^-24: the bound is several times that,
@@ -138,7 +129,7 @@ TEST(Gemm, AgreesWithFp64ForEveryShapeAndLayout) {
               if (m * n * k > 1'500'000 || (a_transposed && b_order == Order::panels)) continue;
               Operands x({m, n, k, a_transposed, b_order, /*stream=*/k % 2 == 0, begin});
               const std::vector<double> sums = x.sums();
-              at_every_level([&] {
+              testing::for_every_level([&] {
                 x.multiply();
                 EXPECT_LT(x.error(sums), std::ldexp(2 + 0.7 * std::sqrt(k), -24))
                     << m << " x " << n << " x " << k << " " << a_transposed << static_cast<int>(b_order)
@@ -162,7 +153,7 @@ TEST(Gemm, PartsOnTilesAreNoLessExactThanAChain) {
 }
 
 TEST(Gemm, WhatIsNotFiniteStaysInItsRow) {
-  at_every_level([] {
+  testing::for_every_level([] {
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       for (const int64_t m : {10, 40})
         for (const Order b_order : {Order::rows, Order::transposed, Order::panels}) {
