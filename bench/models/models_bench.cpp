@@ -77,7 +77,7 @@ void serve(const ModelSettings& settings, const ModelCase& which) {
   const Peaks peaks = Peaks::of_active_isa();
   OurModel model(which);
   model.save(settings.worker + "/model.safetensors");
-  if (!settings.training) model.pack();
+  if (!settings.training) model.compile();
   Json ready{{"machine", machine_line(measure_peaks(peaks))}, {"operations", operations_of(model, settings.training)}};
   write_safetensors(settings.worker + "/ours.safetensors",
                     {{{"logits", settings.training ? model.logits() : model.predict().contiguous()}}, {}});
@@ -92,7 +92,7 @@ void print_models(const ModelSettings& settings, const std::vector<ModelCase>& c
   std::vector<std::unique_ptr<OurModel>> models;
   for (const ModelCase& which : cases) {
     models.push_back(std::make_unique<OurModel>(which));
-    if (!settings.training) models.back()->pack();
+    if (!settings.training) models.back()->compile();
   }
   std::vector<std::vector<double>> times(cases.size());
   const auto seconds_of = [&](OurModel& model) {

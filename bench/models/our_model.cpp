@@ -75,7 +75,6 @@ OurModel::OurModel(const ModelCase& which) : which_(which) {
   const ImageShape shape{3, kSide, kSide, kClasses};
   model_ = make_model(config, shape, {});
   fill(*model_);
-  model_->pack(WeightType::fp32);  // as load_model() does; training changes the weights and so does not use it
   pixels_ = at::sigmoid(normal_like(at::empty({0}), {which.batch, 3, kSide, kSide}, RandomStream(0, "pixels")));
   labels_ = at::arange(which.batch, at::kLong);
   const Cost cost = total(model_cost(config, shape, {.only_read_tokens = true}));
@@ -100,15 +99,15 @@ at::Tensor OurModel::logits() const {
   return forward(ForwardMode::evaluation()).logits.to(at::kFloat).contiguous();
 }
 
-void OurModel::pack() {
-  const WeightType type = which_.bf16 ? WeightType::bf16 : WeightType::fp32;
-  model_->pack(type);
-  pack_experts(*model_, type);
+void OurModel::compile() {
+  program_ = std::make_shared<const ProgramModel>(
+      model_->compile({.type = which_.bf16 ? WeightType::bf16 : WeightType::fp32}),
+      ImageShape{.channels = 3, .height = kSide, .width = kSide, .classes = kClasses});
 }
 
 at::Tensor OurModel::predict() {
   const c10::AutoGradMode no_grad(false);
-  return forward(ForwardMode::evaluation()).logits;
+  return program_ ? program_->forward({.images = pixels_}).logits : forward(ForwardMode::evaluation()).logits;
 }
 
 double OurModel::train_step() {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/models/image_model.h"
+#include "sparsight/models/program_model.h"
 #include "sparsight/optim/optimizer.h"
 
 namespace sparsight::bench {
@@ -38,9 +38,8 @@ class OurModel {
   double operations() const { return operations_; }  // multiplications and additions of a forward pass
   void save(const std::string& path) const;          // weights under timm's names, "pixels" and "labels"
 
-  // Packs the weights of blocks and experts, as `sparsight predict` does for 16 images or more. Not to be saved or
-  // trained any more.
-  void pack();
+  // Compiles the model, as `sparsight predict` does.
+  void compile();
   // The forward pass as `sparsight predict` runs it, for these pixels: [B,K]. The only place that a faster inference
   // path has to enter.
   at::Tensor predict();
@@ -55,6 +54,7 @@ class OurModel {
   ModelOutput forward(const ForwardMode& mode) const;
   ModelCase which_;
   std::shared_ptr<ImageModel> model_;
+  std::shared_ptr<const ProgramModel> program_;  // null before compile()
   std::shared_ptr<Optimizer> optimizer_;  // null before the first step
   uint64_t step_ = 0;                     // of training, for its random samples
   at::Tensor pixels_, labels_;

@@ -6,7 +6,6 @@
 
 #include "bench/measure/rounds.h"
 #include "sparsight/core/random.h"
-#include "sparsight/nn/onednn_linear.h"
 #include "sparsight/nn/parameter_memory.h"
 #include "sparsight/ops/random_fill.h"
 #include "sparsight/ops/sort_by_expert.h"

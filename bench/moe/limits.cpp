@@ -5,7 +5,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include "sparsight/nn/onednn_linear.h"
 #include "sparsight/ops/grouped_linear.h"
 
 // Fortran BLAS, from libtorch.

@@ -24,7 +24,9 @@
 #include "sparsight/kernels/conv/conv_depth.h"
 #include "sparsight/models/cnn.h"
 #include "sparsight/models/wide_resnet.h"
+#include "sparsight/models/program_model.h"
 #include "sparsight/nn/packed_convs.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight::bench {
 namespace {
@@ -112,15 +114,19 @@ void conv_row(const ConvSize& size, int64_t batch, int64_t rounds, const Peak& p
                    last = x.contiguous(at::MemoryFormat::ChannelsLast);
   const at::Tensor weight_last = conv->weight.detach().contiguous(at::MemoryFormat::ChannelsLast);
   const OnednnConv onednn(*conv, last);
-  PackedConvs ours;
   std::vector<engine::ConvStep> steps;
   steps.push_back(conv_step(*conv, WeightType::fp32));
-  ours.pack(std::move(steps), {});
+  const engine::ConvChain ours(std::move(steps));
+  const engine::ConvChain::Map map{size.side, size.side, size.in};
+  at::Tensor out = at::empty({batch, ours.output(map).positions() * size.out});
   const int64_t zeros = size.kernel / 2;
   const RoundTimes times = time_rounds({timed([&] { at::conv2d(x, conv->weight, conv->bias, size.stride, zeros); }),
                                         timed([&] { at::conv2d(last, weight_last, conv->bias, size.stride, zeros); }),
                                         timed([&] { onednn(last); }),
-                                        timed([&] { ours.run(last); }),
+                                        timed([&] {
+                                          ours.run(cpu::torch_threads(), last.const_data_ptr<float>(),
+                                                   out.data_ptr<float>(), batch, map);
+                                        }),
                                         {[&](int) { peak.run(); }, [&] { return peak.seconds(); }}},
                                        rounds);
   const int64_t taps = taps_on_map(size, conv->output({size.side, size.side}).height);
@@ -146,11 +152,11 @@ std::shared_ptr<ImageModel> network(const std::string& name) {
 }
 
 void network_row(const std::string& name, int64_t batch, int64_t rounds, double peak) {
-  const std::shared_ptr<ImageModel> layers = network(name), packed = network(name);
-  packed->pack(WeightType::fp32);
+  const std::shared_ptr<ImageModel> layers = network(name);
+  const ProgramModel program(layers->compile(), {3, 32, 32, 10});
   const at::Tensor x = at::rand({batch, 3, 32, 32});
   const RoundTimes times = time_rounds(
-      {timed([&] { layers->forward({.images = x}); }), timed([&] { packed->forward({.images = x}); })}, rounds);
+      {timed([&] { layers->forward({.images = x}); }), timed([&] { program.forward({.images = x}); })}, rounds);
   double multiply_adds = 0;
   for (const PartCost& part : layers->cost({})) multiply_adds += static_cast<double>(part.cost.multiply_adds);
   const double limit = 2 * multiply_adds * static_cast<double>(batch) / peak;
@@ -171,7 +177,7 @@ void run_conv(const ConvSettings& settings) {
                 "peak / ours", "ours / fastest other"});
   for (const ConvSize& size : kConvSizes)
     for (const int64_t batch : settings.batches) conv_row(size, batch, settings.rounds, peaks.fp32);
-  print_header({"network, 32 px", "images", "layers", "packed", "packed / layers", "peak / packed"});
+  print_header({"network, 32 px", "images", "layers", "program", "program / layers", "peak / program"});
   for (const char* name : {"WRN-10-1", "WRN-10-4", "cnn"})
     for (const int64_t batch : settings.batches) network_row(name, batch, settings.rounds, rates.for_fp32());
   watch.print();

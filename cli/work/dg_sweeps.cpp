@@ -15,9 +15,9 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/dg/ablation_run.h"
 #include "sparsight/dg/sweep.h"
+#include "sparsight/io/run_folder.h"
 #include "sparsight/jobs/plan.h"
 #include "sparsight/jobs/slurm.h"
-#include "sparsight/models/recorded_engines.h"
 
 namespace sparsight::cli {
 namespace {
@@ -111,7 +111,7 @@ void work_on(const ManyRuns& runs, const DgJobsArguments& jobs) {
     return;
   }
   log_info(plan);
-  const RecordedEngineScope same_engines(store.environment());
+  warn_of_other_kernels(store.environment());
   if (task) {
     if (work_on_task(runs.list, store, *task).failed > 0) fail_runs(runs.list, store);
     return;

@@ -9,14 +9,11 @@
 #include "cli/cmd_doctor.h"
 #include "cli/output.h"
 #include "cli/work/product_rates.h"
-#include "sparsight/core/engines.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/machine.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/kernels/isa/isa.h"
-#include "sparsight/models/engine_rates.h"
-#include "sparsight/models/kept_engine_rates.h"
 
 namespace sparsight::cli {
 namespace {
@@ -60,22 +57,6 @@ void look_at_processor(Findings& findings) {
   findings.fact(cat(measured, " (torch: ", std::lround(rates.torch), " in fp32)"));
 }
 
-// Which library computes which layers, and why.
-void look_at_engines(Findings& findings) {
-  const std::optional<EngineRates> kept = kept_engine_rates();
-  const EngineRates rates = kept ? *kept : measure_engine_rates();
-  for (const EngineUse use : kEngineUses) {
-    const EngineRate& rate = rates[static_cast<size_t>(use)];
-    findings.fact(cat(engine_use_name(use), " runs on: ", engine_name(engine_of(use)), " (kernels ",
-                      std::lround(rate.kernels), ", oneDNN ", std::lround(rate.onednn), " GFLOP/s on one thread)"));
-  }
-  if (kept)
-    findings.note(cat("these rates are kept in ", printable(*engine_rates_file()),
-                      "; delete it to measure again, or choose with SPARSIGHT_ENGINES=kernels or onednn"));
-  else
-    findings.note("these rates cannot be kept, so all layers run on the kernels; set XDG_CACHE_HOME to a folder");
-}
-
 void look_at_memory(Findings& findings) {
   const double gigabytes = static_cast<double>(available_memory_bytes()) / 1e9;
   const std::string text = cat(static_cast<int>(gigabytes * 10) / 10.0, " GB memory free");
@@ -101,7 +82,6 @@ void run_doctor() {
   Findings findings;
   findings.fact(cat("sparsight ", SPARSIGHT_VERSION, ", libtorch ", torch_version(), ", ", compiler_name()));
   look_at_processor(findings);
-  look_at_engines(findings);
   look_at_memory(findings);
   look_at_data(findings);
   if (findings.problems > 0) fail(findings.problems, findings.problems == 1 ? " problem" : " problems", ", see above");

@@ -4,9 +4,7 @@
 #include "cli/program.h"
 #include "cli/work/program_path.h"
 #include "sparsight/cli/main.h"
-#include "sparsight/core/engines.h"
 #include "sparsight/core/log.h"
-#include "sparsight/models/kept_engine_rates.h"
 #include "sparsight/ops/caching_allocator.h"
 
 namespace sparsight {
@@ -23,7 +21,6 @@ int main(int argc, char** argv, const std::function<void()>& register_components
   cli::program_path();  // before any other process inherits what it reads
   static LoggedWarnings warnings;
   c10::WarningUtils::set_warning_handler(&warnings);
-  choose_engines_by(environment_engines);
   use_caching_allocator();
   return cli::run_program(argc, argv, register_components);
 }

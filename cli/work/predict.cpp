@@ -35,10 +35,7 @@ void run_predict(const PredictArguments& arguments) {
   ImageNames names(all_images(arguments), STDIN_FILENO);
   LoadedModel model = load_model_or_weights(
       {arguments.run, arguments.checkpoint, arguments.overrides, arguments.bare, /*needs_data=*/false});
-  if (!arguments.weights.empty())
-    pack_weights(model, arguments.weights);
-  else
-    pack_experts_for(model, names.total());
+  compile(model, names.total(), arguments.weights);
   const RoutingReplay replay = read_replay(arguments.routing, names.total(), cat(names.total(), " were given"));
   std::optional<RoutingRecordWriter> record;
   if (!arguments.save_routing.empty()) {

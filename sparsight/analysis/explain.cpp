@@ -193,7 +193,7 @@ std::vector<size_t> spread_over_classes(const std::vector<ExplainItem>& items, s
   return chosen;
 }
 
-Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& items, const ImagePixels& pixels,
+Explanation explain_images(const Predictor& model, const std::vector<ExplainItem>& items, const ImagePixels& pixels,
                            const std::vector<std::string>& classes, const ExplainOptions& options) {
   if (items.empty()) fail("there are no images to explain");
   const auto spread = spread_over_classes(items, static_cast<size_t>(std::max<int64_t>(0, options.examples)));
@@ -214,7 +214,7 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
     const int64_t end = std::min(total, begin + options.batch);
     const ReadImages read = read_images(items, begin, end, pixels, pictured);
     const at::Tensor numbers = at::arange(begin, end);
-    const ModelOutput output = model.forward(
+    const ModelOutput output = model(
         {.images = at::stack(read.images), .info = {.image = numbers}, .routings = options.replay.of(numbers)});
     if (options.record) options.record->add(routings_of(output), routed_images(read));
     const at::Tensor logits = output.logits.to(at::kCPU, at::kDouble),

@@ -41,10 +41,10 @@ struct ExplainOptions {
 // From a sample's image to the pixels that the model takes and that are shown: [C,H,W] fp32, 0 to 1.
 using ImagePixels = std::function<at::Tensor(const at::Tensor& image)>;
 
-// The model runs in evaluation mode, without gradients. Examples are spread over the classes. Classes by expert count
+// The model is called in evaluation mode, without gradients. Examples are spread over the classes. Classes by expert count
 // the images with a label or, if none has one, all by their predicted class, without class information. Raises Error
 // for an image that cannot be read.
-Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& items, const ImagePixels& pixels,
+Explanation explain_images(const Predictor& model, const std::vector<ExplainItem>& items, const ImagePixels& pixels,
                            const std::vector<std::string>& classes, const ExplainOptions& options = {});
 
 // Indices of up to `count` items, taken from the classes in turn (items without label count as one class), ascending;

@@ -31,13 +31,18 @@ ModelOutput AttackedImageModel::run(const at::Tensor& pixels, const AttackPass& 
   const PackedCacheScope packed_scope(&packed_);
   const at::Tensor images = range() == PixelRange{} ? pixels : (pixels - range().low) / range().width();
   const auto forward = [&](const at::Tensor& some, const at::Tensor& numbers) {
-    return model_->forward({.images = some,
-                            .mode = options_.mode,
-                            .random = {options_.seed, pass.step},
-                            .info = {.image = numbers},
-                            .at_experts = pass.at_experts});
+    const ModelInput input{.images = some,
+                           .mode = options_.mode,
+                           .random = {options_.seed, pass.step},
+                           .info = {.image = numbers},
+                           .at_experts = pass.at_experts};
+    if (options_.program && ProgramModel::takes(input)) return options_.program->forward(input);
+    if (options_.only_program)
+      fail_usage("packed weights answer in evaluation alone: without gradients, noise, losses of routers and attacks on ",
+                 "the routing; leave out --weights, or these");
+    return model_->forward(input);
   };
-  if (!has_routers_) {
+  if (!has_routers_ && !options_.program) {
     ModelOutput output;
     const auto part = [&](const at::Tensor& some, int64_t first) {
       return forward(some, pass.image.defined() ? pass.image.narrow(0, first, some.size(0)) : pass.image).logits;

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "sparsight/attacks/attacked_model.h"
-#include "sparsight/models/image_model.h"
+#include "sparsight/models/program_model.h"
 #include "sparsight/ops/packed_cache.h"
 
 namespace sparsight {
@@ -14,6 +14,9 @@ struct AttackedModelOptions {
   ForwardMode mode = {};  // noise, capacity, choices and losses may be those of training
   uint64_t seed = 0;      // of router noise
   PixelRange range = {};  // of the pixels that the attack changes; they are mapped to the model's 0..1
+  // Answers passes without gradients in the model's place, where it can (ProgramModel::takes); or null.
+  std::shared_ptr<const ProgramModel> program = {};
+  bool only_program = false;  // its weights are not the model's: other passes are refused
 };
 
 class AttackedImageModel : public AttackedModel {

@@ -16,6 +16,8 @@ struct ForwardMode {
 
   static constexpr ForwardMode training() { return {true, true, true, true, true, true, true}; }
   static constexpr ForwardMode evaluation() { return {}; }
+
+  bool operator==(const ForwardMode&) const = default;
 };
 
 }  // namespace sparsight

@@ -3,7 +3,6 @@ torch_free_sources(
   core/block_list.cpp
   core/config.cpp
   core/config_text.cpp
-  core/engines.cpp
   core/freed_memory.cpp
   core/input_file.cpp
   core/interrupt.cpp

@@ -28,6 +28,7 @@ class PatchEmbedding {
            const PatchTokens& to) const;
 
   WeightType type() const { return projection_.type(); }
+  int64_t bytes() const { return projection_.bytes(); }  // of the packed weights
 
  private:
   cpu::PackedLinear projection_;

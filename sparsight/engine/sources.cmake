@@ -1,4 +1,26 @@
 kernel_sources(
+  engine/capacity.cpp
   engine/conv_chain.cpp
+  engine/conv_experts.cpp
+  engine/expert_rows.cpp
+  engine/experts.cpp
+  engine/gate_rule.cpp
   engine/patch_embedding.cpp
+  engine/program.cpp
+  engine/program_builder.cpp
+  engine/routers/expert_picks.cpp
+  engine/routers/fixed.cpp
+  engine/routers/logits.cpp
+  engine/routers/sigmoid_bias.cpp
+  engine/routers/soft.cpp
+  engine/routers/top_k.cpp
+  engine/routers/two_level.cpp
+  engine/routers/varying.cpp
+  engine/routing.cpp
+  engine/steps/blocks.cpp
+  engine/steps/experts.cpp
+  engine/steps/maps.cpp
+  engine/steps/pixels.cpp
+  engine/steps/route.cpp
+  engine/steps/rows.cpp
   engine/transformer_block.cpp)

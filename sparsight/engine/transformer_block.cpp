@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sparsight/engine/row_grid.h"
 #include "sparsight/kernels/attention/attention_task.h"
 #include "sparsight/kernels/threads/tasks.h"
 #include "sparsight/kernels/workspace.h"
@@ -13,8 +14,6 @@ namespace {
 using cpu::kBlock;
 using cpu::kBlockLd;
 
-int64_t rows_at_once() { return cpu::kernels().task_rows; }  // of a task
-constexpr int64_t kColumnGrain = 96;  // columns of a task are a multiple of this, which all tiles divide evenly
 constexpr int64_t kSmallBytes = int64_t{512} << 10;  // weights up to this size are in the cache of each core
 
 // Scratch of a thread; `panel` also of products.
@@ -33,12 +32,6 @@ SharedSpace& shared_space() {
   thread_local SharedSpace scratch;
   return scratch;
 }
-
-int64_t blocks_floats(int64_t columns, int64_t rows) { return cpu::blocks_of(columns) * rows * kBlockLd; }
-
-struct Columns {
-  int64_t first, count;
-};
 
 // rows: of the product, in blocks. Writes columns of the result to `to`, [rows, outputs] with a stride of ld, or in
 // blocks of `rows` rows if ld is 0.
@@ -96,12 +89,6 @@ void normalise(const Norm& norm, const float* x, int64_t rows, float* to) {
                               to + r * kBlockLd, rows * kBlockLd);
 }
 
-void to_blocks(const float* from, int64_t rows, int64_t width, float* to) {
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < width; c += kBlock)
-      std::copy_n(from + r * width + c, std::min(kBlock, width - c), to + c / kBlock * rows * kBlockLd + r * kBlockLd);
-}
-
 // to = from + bias in some columns of [rows,width].
 void add_bias(const float* from, const float* bias, Columns columns, int64_t rows, int64_t width, float* to) {
   for (int64_t r = 0; r < rows; ++r) {
@@ -110,28 +97,6 @@ void add_bias(const float* from, const float* bias, Columns columns, int64_t row
     for (int64_t c = 0; c < columns.count; ++c) y[c] = x[c] + bias[columns.first + c];
   }
 }
-
-// Groups of `rows` rows of nearly equal size, and of columns.
-struct Grid {
-  cpu::Threads& threads;
-  int64_t rows, columns, row_parts = 1, column_parts = 1;
-  Grid(cpu::Threads& on, int64_t all_rows, int64_t all_columns) : threads(on), rows(all_rows), columns(all_columns) {
-    const int64_t at_once = rows_at_once(), tasks = threads.count();
-    row_parts = (rows + at_once - 1) / at_once;
-    const int64_t grains = (columns + kColumnGrain - 1) / kColumnGrain;
-    column_parts = std::clamp<int64_t>((tasks + row_parts - 1) / row_parts, 1, grains);
-  }
-  template <class Body>
-  void run(const Body& body) const {
-    cpu::run_tasks(threads, row_parts * column_parts, [&](int64_t task, const auto&) {
-      const int64_t i = task / column_parts, j = task % column_parts;
-      const int64_t grains = (columns + kColumnGrain - 1) / kColumnGrain;
-      const int64_t first = rows * i / row_parts, left = grains * j / column_parts * kColumnGrain;
-      const int64_t right = std::min(columns, grains * (j + 1) / column_parts * kColumnGrain);
-      body(first, rows * (i + 1) / row_parts - first, Columns{left, right - left});
-    });
-  }
-};
 
 // Scratch of the calling thread for rows in blocks.
 float* rows_in_blocks(int64_t width, int64_t rows) { return block_space().in.floats(blocks_floats(width, rows)); }
@@ -290,7 +255,7 @@ void TransformerBlock::attend_by_columns(cpu::Threads& threads, const float* x, 
                                          float* mixed) const {
   const int64_t width = this->width(), rows = batch.images * batch.tokens;
   float* const qkv = shared_space().qkv.floats(rows * 3 * width);
-  Grid(threads, rows, 3 * width).run([&](int64_t first, int64_t count, Columns columns) {
+  RowGrid(threads, rows, 3 * width).run([&](int64_t first, int64_t count, Columns columns) {
     float* const in = rows_in_blocks(width, count);
     normalise(w_.norm1, x + first * width, count, in);
     multiply({w_.qkv, in, count, qkv + first * 3 * width, 3 * width}, columns, std::nullopt, false);
@@ -301,7 +266,7 @@ void TransformerBlock::attend_by_columns(cpu::Threads& threads, const float* x, 
 void TransformerBlock::finish_by_columns(cpu::Threads& threads, const float* x, const float* mixed, int64_t rows,
                                          float* y) const {
   const int64_t width = this->width();
-  Grid(threads, rows, width).run([&](int64_t first, int64_t count, Columns columns) {
+  RowGrid(threads, rows, width).run([&](int64_t first, int64_t count, Columns columns) {
     float* const in = rows_in_blocks(width, count);
     to_blocks(mixed + first * width, count, width, in);
     add_bias(x + first * width, w_.proj.bias(), columns, count, width, y + first * width);
@@ -312,12 +277,12 @@ void TransformerBlock::finish_by_columns(cpu::Threads& threads, const float* x, 
   const int64_t hidden_width = mlp.fc1.outputs();
   float* const hidden = shared_space().hidden.floats(blocks_floats(hidden_width, rows));
   const auto hidden_of = [&](int64_t first) { return hidden + blocks_floats(hidden_width, first); };
-  Grid(threads, rows, hidden_width).run([&](int64_t first, int64_t count, Columns columns) {
+  RowGrid(threads, rows, hidden_width).run([&](int64_t first, int64_t count, Columns columns) {
     float* const in = rows_in_blocks(width, count);
     normalise(mlp.norm, y + first * width, count, in);
     multiply({mlp.fc1, in, count, hidden_of(first), 0}, columns, mlp.activation, false);
   });
-  Grid(threads, rows, width).run([&](int64_t first, int64_t count, Columns columns) {
+  RowGrid(threads, rows, width).run([&](int64_t first, int64_t count, Columns columns) {
     add_bias(y + first * width, mlp.fc2.bias(), columns, count, width, y + first * width);
     multiply({mlp.fc2, hidden_of(first), count, y + first * width, width}, columns, std::nullopt, true);
   });

@@ -29,9 +29,6 @@ struct Evaluation {
   Json confusions;    // which classes were taken for which others (analysis/confusions.h)
 };
 
-// Returns the model's output for a batch, as ImageModel::forward() does.
-using Predictor = std::function<ModelOutput(const ModelInput& input)>;
-
 // One pass in evaluation mode and without gradients. `title` labels the progress bar. After an interrupt it returns
 // early with what was counted so far. `observers` see each batch.
 // task: [train] task_loss.

@@ -230,7 +230,6 @@ LoadedModel load_bare_weights(const ModelRequest& request) {
                  : cat("[model] of ", printable(file)),
          ": ", error.what());
   }
-  loaded.model->pack(WeightType::fp32);
   return loaded;
 }
 

@@ -47,8 +47,7 @@ Json evaluate_run(const EvaluateRunOptions& options, const PredictorOf& predicto
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
   LoadedModel loaded = load_model_or_weights({options.path, options.checkpoint, options.overrides, options.bare});
   const Predictor predictor = predictor_of(loaded);
-  RouterMeasures measures(loaded.super_class_of, expert_weights(*loaded.model));  // before its experts are packed
-  if (!options.weights.empty()) pack_weights(loaded, options.weights);
+  RouterMeasures measures(loaded.super_class_of, expert_weights(*loaded.model));  // before compile()
   const Json& config = loaded.config;
   const RunOptions run = read_section<RunOptions>(config, "run");
   apply_threads(run);
@@ -59,8 +58,8 @@ Json evaluate_run(const EvaluateRunOptions& options, const PredictorOf& predicto
     fail("the dataset has ", data->info().classes.size(), " classes, but the model was trained on ",
          loaded.data.classes.size());
   const auto loader = evaluation_loader(data, loaded.eval_transforms, read_section<LoaderOptions>(config, "loader"));
-  const bool bf16 = use_bf16(read_section<TrainOptions>(config, "train").precision);
-  if (options.weights.empty() && !bf16) pack_experts_for(loaded, data->size());  // bf16 rounds plain weights
+  const bool bf16 = options.weights.empty() && use_bf16(read_section<TrainOptions>(config, "train").precision);
+  if (!bf16) compile(loaded, data->size(), options.weights);  // bf16 rounds plain weights
   std::vector<EvaluationObserver*> observers{&measures};
   if (records) records->add_super_classes(loaded.super_class_of, loaded.data.super_classes);
   if (records) observers.push_back(records.get());
@@ -102,7 +101,7 @@ Json evaluate_run(const EvaluateRunOptions& options, const PredictorOf& predicto
 
 Json evaluate_run(const EvaluateRunOptions& options) {
   return evaluate_run(options, [](const LoadedModel& loaded) -> Predictor {
-    return [model = loaded.model](const ModelInput& input) { return model->forward(input); };
+    return [&loaded](const ModelInput& input) { return loaded.forward(input); };
   });
 }
 

@@ -117,10 +117,11 @@ std::vector<std::string> merge_halves(const std::vector<std::string>& domains, s
 }  // namespace
 
 Explanation explain_run(const ExplainRequest& request) {
-  const LoadedModel loaded = load_model(RunFolder::open(request.run).path(), request.checkpoint, request.overrides);
+  LoadedModel loaded = load_model(RunFolder::open(request.run).path(), request.checkpoint, request.overrides);
   Images images =
       request.paths.empty() ? images_of_run(loaded, request.split, request.images) : given_images(loaded, request);
   const int64_t count = static_cast<int64_t>(images.items.size());
+  compile(loaded, count);
   std::optional<RoutingRecordWriter> record;
   if (!request.save_routing.empty()) {
     const AtomicFile writable(request.save_routing);
@@ -139,7 +140,7 @@ Explanation explain_run(const ExplainRequest& request) {
   options.replay = read_replay(request.routing, count, cat(count, " are explained"));
   if (record) options.record = &*record;
   Explanation explanation = explain_images(
-      *loaded.model, images.items, [&](const at::Tensor& image) { return model_image(loaded, image); },
+      [&](const ModelInput& input) { return loaded.forward(input); }, images.items, [&](const at::Tensor& image) { return model_image(loaded, image); },
       loaded.data.classes, options);
   if (record) {
     Json source = routing_source(loaded);

@@ -160,7 +160,6 @@ LoadedModel model_of(Checkpoint checkpoint, const std::string& path, const std::
                                [&](const std::string& set) { return set.starts_with(schedule.setting + "="); });
   });
   apply_setting_schedules(*loaded.model, schedules, checkpoint.state.value("training_share", 1.0));
-  loaded.model->pack(WeightType::fp32);
   return loaded;
 }
 
@@ -230,16 +229,32 @@ at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image) {
   return checked(loaded, image, input);
 }
 
-void pack_weights(LoadedModel& loaded, const std::string& type) {
-  const WeightType weights = parse_weight_type(type);
-  if (loaded.model->pack(weights) + pack_experts(*loaded.model, weights) == 0)
-    fail("the model ", loaded.path, " has no weights that can be packed as ", type,
-         "; only blocks of a vit, convolutions and experts of the kind mlp with one hidden layer can");
+ModelOutput LoadedModel::forward(const ModelInput& input) const {
+  SPARSIGHT_CHECK(model || (program && ProgramModel::takes(input)));
+  return program ? program->forward(input) : model->forward(input);
 }
 
-void pack_experts_for(LoadedModel& loaded, int64_t images) {
-  constexpr int64_t kImages = 16;  // one saves about a tenth of what packing takes
-  if (images >= kImages) pack_experts(*loaded.model, WeightType::fp32);
+std::shared_ptr<const ProgramModel> program_of(const LoadedModel& loaded, const std::string& weights, int64_t images) {
+  constexpr int64_t kImages = 16;  // one saves about a tenth of what packing the experts takes
+  engine::WeightForm form;
+  if (!weights.empty()) form.type = parse_weight_type(weights);
+  form.packs_experts = images >= kImages || form.type != WeightType::fp32;
+  try {
+    return std::make_shared<const ProgramModel>(loaded.model->compile(form), loaded.shape);
+  } catch (const Error& error) {
+    if (weights.empty()) return nullptr;
+    fail("the weights of ", loaded.path, " cannot be used as ", weights, ": ", error.what());
+  }
+}
+
+void compile(LoadedModel& loaded, int64_t images, const std::string& weights) {
+  loaded.mixes_images = false;
+  for_each_router_owner(*loaded.model, [&](HasRouter& owner) {
+    loaded.mixes_images = loaded.mixes_images || owner.own_router()->mixes_images(ForwardMode::evaluation());
+  });
+  loaded.multiply_adds = total(loaded.model->cost({})).multiply_adds;
+  loaded.program = program_of(loaded, weights, images);
+  if (loaded.program) loaded.model.reset();
 }
 
 LoadedModel load_model(const std::string& path, const std::string& which, const std::vector<std::string>& overrides) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,7 +11,7 @@
 #include "sparsight/data/data_set.h"
 #include "sparsight/data/transforms/pipeline.h"
 #include "sparsight/eval/task_loss.h"
-#include "sparsight/models/image_model.h"
+#include "sparsight/models/program_model.h"
 
 namespace sparsight {
 
@@ -23,10 +24,19 @@ struct LoadedModel {
   TaskLoss task_loss = TaskLoss::cross_entropy;  // that it was trained with, which says what its probabilities are
   ImageShape shape;                              // of the images it takes
   TransformPipeline eval_transforms;             // from a uint8 image to the pixels in 0..1 that the model takes
-  std::shared_ptr<ImageModel> model;             // with averaged weights where the checkpoint has them
+  std::shared_ptr<ImageModel> model;             // with averaged weights where the checkpoint has them; null once
+                                                 // compile() has replaced it
+  std::shared_ptr<const ProgramModel> program;   // null before compile(), and where the model has no such form
   std::string algorithm;                         // that trained it, by name; "" where the checkpoint does not say
   std::string weights = "model";                 // "ema" or "swa" for averaged weights
   std::shared_ptr<std::atomic<bool>> told_resize = std::make_shared<std::atomic<bool>>(false);  // see model_image()
+
+  // Set by compile(): whether the experts of an image depend on the others of its batch, and what one image costs.
+  bool mixes_images = true;
+  int64_t multiply_adds = 0;
+
+  // The answers to a batch in evaluation: by the program if there is one, else by the model.
+  ModelOutput forward(const ModelInput& input) const;
 };
 
 // `path`: a run folder, or a checkpoint file. `which`: the checkpoint of a run folder, "best" or "last"; "": best, if
@@ -45,13 +55,14 @@ Json routing_source(const LoadedModel& loaded);
 // still do not, or for another number of channels.
 at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image);
 
-// Packs the weights of dense blocks as `type`, one of weight_type_names() (ImageModel::pack; load_model packs fp32),
-// and replaces the model's experts with packed ones, whose memory is freed (Experts::packed). Raises Error if nothing
-// can be packed.
-void pack_weights(LoadedModel& loaded, const std::string& type);
-// Packs the experts of a model for this many images in fp32: the same bits, faster, where the images are enough to pay
-// for the packing.
-void pack_experts_for(LoadedModel& loaded, int64_t images);
+// The program of the model (ImageModel::compile), to answer about this many images: with few, experts are not packed, and
+// stay in the model's memory. weights: the type of the matrices, one of weight_type_names(), or "" for fp32. Null for a
+// model that has none, unless `weights` asks for a type: then raises Error, saying why.
+std::shared_ptr<const ProgramModel> program_of(const LoadedModel& loaded, const std::string& weights = "",
+                                               int64_t images = std::numeric_limits<int64_t>::max());
+
+// Replaces the model by its program, to answer about this many images. A model that has none answers as it is.
+void compile(LoadedModel& loaded, int64_t images, const std::string& weights = "");
 
 // The shape that images of `data` have after `transforms`.
 ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data);

@@ -65,7 +65,7 @@ std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tenso
   ModelInput input{.images = inputs, .routings = replay};
   if (images > 1)  // random numbers, if the router draws any, are those of an image alone
     input.info = {.image = at::zeros({images}, at::kLong), .group = at::arange(images, at::kLong)};
-  const ModelOutput output = loaded.model->forward(input);
+  const ModelOutput output = loaded.forward(input);
   const Routings routings = routings_of(output);
   const RoutingReplay parts = images > 1 ? RoutingReplay(routings) : RoutingReplay();
   std::vector<Prediction> predictions;

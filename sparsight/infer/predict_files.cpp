@@ -58,12 +58,8 @@ ImageBatch read_batch(const LoadedModel& loaded, ImageNames& names, int64_t size
 
 // How many images may share a batch: predictions must not depend on the others in it.
 int64_t batch_size(const LoadedModel& loaded, int64_t wanted) {
-  bool mixes = false;
-  for_each_router_owner(*loaded.model, [&](HasRouter& owner) {
-    mixes = mixes || owner.own_router()->mixes_images(ForwardMode::evaluation());
-  });
   const int64_t fitting = kMaxBatchPixels / std::max<int64_t>(1, loaded.shape.height * loaded.shape.width);
-  return mixes ? 1 : std::clamp<int64_t>(fitting, 1, wanted);
+  return loaded.mixes_images ? 1 : std::clamp<int64_t>(fitting, 1, wanted);
 }
 
 class FilePredictor {
@@ -135,8 +131,7 @@ PredictFilesResult predict_files(const LoadedModel& loaded, ImageNames& names, c
     return std::async(names.finished() ? std::launch::deferred : std::launch::async,
                       [&] { return read_batch(loaded, names, size); });
   };
-  const OneComputeThread one_thread(names.total() == 1 &&
-                                    total(loaded.model->cost({})).multiply_adds < kFewMultiplyAdds);
+  const OneComputeThread one_thread(names.total() == 1 && loaded.multiply_adds < kFewMultiplyAdds);
   const auto begin = std::chrono::steady_clock::now();
   std::optional<Progress> progress;
   FilePredictor predictor(loaded, replay, options.top, answer);

@@ -1,10 +1,16 @@
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "sparsight/core/engines.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/input_file.h"
+#include "sparsight/core/json_fields.h"
+#include "sparsight/core/json_text.h"
+#include "sparsight/core/log.h"
 #include "sparsight/core/machine.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/run_folder.h"
@@ -33,8 +39,6 @@ std::vector<std::string> command_line() {
 }  // namespace
 
 Json describe_environment() {
-  Json faster = Json::object();
-  for (const EngineUse use : kEngineUses) faster[engine_use_name(use)] = engine_name(engine_of(use));
   return {{"sparsight", SPARSIGHT_VERSION},
           {"torch", torch_version()},
           {"processor", processor_name()},
@@ -42,8 +46,26 @@ Json describe_environment() {
           {"kernel_level", isa_name(active_isa())},
           {"threads", at::get_num_threads()},
           {"started", utc_now()},
-          {"engines", std::move(faster)},
           {"command", command_line()}};
+}
+
+void warn_of_other_kernels(const std::string& env_file) {
+  constexpr size_t kMaxBytes = size_t{1} << 20;
+  if (!std::filesystem::exists(env_file)) return;
+  try {
+    const Json environment = parse_json_object(read_file(env_file, kMaxBytes), env_file);
+    const std::string began = text(environment, "kernel_level"), now = isa_name(active_isa());
+    if (!began.empty() && began != now)
+      log_warning(printable(env_file), ": began with ", printable(began), " kernels and goes on with ", now,
+                  " ones, which round differently: the result is not that of an unbroken run to the last bit");
+    // Earlier versions chose between the kernels and oneDNN by a measurement.
+    const Json engines = member(environment, "engines");
+    if (engines.is_object() && std::ranges::any_of(engines, [](const Json& name) { return name == "oneDNN"; }))
+      log_warning(printable(env_file), ": began with layers on oneDNN and goes on with the kernels, which round ",
+                  "differently: the result is not that of an unbroken run to the last bit");
+  } catch (const Error& error) {
+    log_warning("the kernels that this folder began with are not known: ", error.what());
+  }
 }
 
 }  // namespace sparsight

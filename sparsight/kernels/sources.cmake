@@ -15,6 +15,7 @@ kernel_sources(
   kernels/experts/expert_mlp.cpp
   kernels/experts/expert_mlp_backward.cpp
   kernels/experts/grouped_linear.cpp
+  kernels/experts/packed_experts.cpp
   kernels/experts/task_plan.cpp
   kernels/gemm/packed_linear.cpp
   kernels/gemm/row_products.cpp

@@ -1,7 +1,9 @@
 #include "sparsight/models/block_mlp.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/steps/rows.h"
 #include "sparsight/moe/finish_routing.h"
+#include "sparsight/nn/layer_scale.h"
 
 namespace sparsight {
 namespace {
@@ -63,6 +65,18 @@ at::Tensor BlockMlp::forward(const at::Tensor& x, TokenLayout layout, const Mode
   layout.per_image = x.size(1);
   const at::Tensor y = run_moe(*moe_, x.reshape({-1, x.size(2)}), layout, input, out, read).tokens.view_as(x);
   return read ? y.narrow(1, 0, *read) : y;
+}
+
+engine::Value BlockMlp::compile(engine::ProgramBuilder& builder, engine::Value tokens, engine::Value residual,
+                                const at::Tensor& factor, std::optional<int64_t> read) const {
+  if (moe_) return moe_->compile(builder, tokens, residual, factor, read);
+  engine::Shape hidden = tokens.shape;
+  hidden.columns = mlp_->fc1()->weight.size(0);
+  const engine::Value active =
+      builder.add<engine::LinearStep>(tokens, engine::Value{}, builder.new_value(hidden),
+                                      packed_linear(*mlp_->fc1(), builder.type()), mlp_->activation());
+  return builder.add<engine::LinearStep>(active, residual, builder.new_value(tokens.shape),
+                                         packed_linear(*mlp_->fc2(), builder.type(), factor));
 }
 
 std::vector<PartCost> BlockMlp::cost(const std::string& path, const TokenLayout& layout, const CostOptions& options,

@@ -33,6 +33,10 @@ class BlockMlp {
   at::Tensor forward(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out,
                      std::optional<int64_t> read = {});
 
+  // Adds residual + factor * forward(tokens) to a program (MoeLayer::compile).
+  engine::Value compile(engine::ProgramBuilder& builder, engine::Value tokens, engine::Value residual,
+                        const at::Tensor& factor = {}, std::optional<int64_t> read = {}) const;
+
   // Null for an MoE layer.
   Mlp dense() const { return mlp_; }
 

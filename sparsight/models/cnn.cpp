@@ -1,7 +1,10 @@
 #include "sparsight/models/cnn.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/steps/maps.h"
+#include "sparsight/engine/steps/rows.h"
 #include "sparsight/nn/conv_shortcut.h"
+#include "sparsight/nn/layer_scale.h"
 
 namespace sparsight {
 namespace {
@@ -58,17 +61,23 @@ std::vector<std::string> Cnn::tap_names() const {
   return names;
 }
 
-int64_t Cnn::pack(WeightType type) {
+std::vector<engine::ConvStep> Cnn::stem_steps(WeightType type) const {
   std::vector<engine::ConvStep> steps;
   steps.push_back(conv_step(*stem_, type));
   steps.back().norm = packed_group_norm(*stem_norm_);
   steps.back().relu = true;
-  packed_stem_.pack(std::move(steps), tensors_of(*stem_, *stem_norm_));
-  return 1 + blocks_->pack(type);
+  return steps;
+}
+
+ImageModel::CompiledOutputs Cnn::compile_steps(engine::ProgramBuilder& builder) const {
+  engine::Value x = engine::add_convs(builder, builder.map(), stem_steps(builder.type()));
+  x = blocks_->compile(builder, x);
+  if (moe_) x = moe_->compile(builder, x);
+  x = engine::add_mean(builder, x);
+  return {x, engine::add_linear(builder, x, packed_linear(*head_, WeightType::fp32))};
 }
 
 at::Tensor Cnn::run_stem(const ModelInput& input, ModelOutput& out) {
-  if (packed_stem_.usable(input.images) && !is_tapped(input, "stem_norm")) return packed_stem_.run(input.images);
   const at::Tensor stem = stem_norm_->forward(stem_->forward(input.images));
   tap(input, out, stem, "stem_norm");
   return at::relu(stem);

@@ -25,7 +25,6 @@ class Cnn : public ImageModel, public HasRouter {
   // they count the residual blocks.
   Cnn(const CnnOptions& options, const ModelContext& context);
   std::vector<PartCost> cost(const CostOptions& options) const override;
-  int64_t pack(WeightType type) override;
   at::Tensor classify(const at::Tensor& features) override;
   // stem_norm, blocks.0 ... and, if there is one, moe: [B,channels,height,width] each.
   std::vector<std::string> tap_names() const override;
@@ -34,14 +33,15 @@ class Cnn : public ImageModel, public HasRouter {
   RoutingPolicy& policy() override { return blocks_->policy(); }
 
  protected:
+  CompiledOutputs compile_steps(engine::ProgramBuilder& builder) const override;
   ModelOutput run(const ModelInput& input) override;
 
  private:
+  std::vector<engine::ConvStep> stem_steps(WeightType type) const;
   at::Tensor run_stem(const ModelInput& input, ModelOutput& out);
 
   Conv stem_{nullptr};
   GroupNorm stem_norm_{nullptr};
-  PackedConvs packed_stem_;
   std::optional<ConvBlocks> blocks_;
   std::shared_ptr<MapMoe> moe_;
   Linear head_{nullptr};

@@ -1,6 +1,7 @@
 #include "sparsight/models/conv_blocks.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/steps/maps.h"
 #include "sparsight/moe/validate_router.h"
 
 namespace sparsight {
@@ -63,14 +64,14 @@ std::vector<PartCost> ConvBlocks::cost(MapSize& map, const CostOptions& options)
   return parts;
 }
 
-int64_t ConvBlocks::pack(WeightType type) {
-  for (const Block& block : blocks_) {
-    if (block.dense)
-      block.dense->pack(type);
-    else
-      block.experts->pack(type);
+engine::Value ConvBlocks::compile(engine::ProgramBuilder& builder, engine::Value x) const {
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    if (router() && i == first_routed_) shared_->compile(builder, engine::add_mean(builder, x));
+    const Block& block = blocks_[i];
+    x = block.dense ? engine::add_convs(builder, x, block.dense->conv_steps(builder.type()))
+                    : block.experts->compile(builder, x);
   }
-  return static_cast<int64_t>(blocks_.size());
+  return x;
 }
 
 }  // namespace sparsight

@@ -33,7 +33,7 @@ class ConvBlocks {
   at::Tensor run(at::Tensor x, const ModelInput& input, ModelOutput& out, const Tap& tap);
   // Per image. map: size of the input, set to that of the output.
   std::vector<PartCost> cost(MapSize& map, const CostOptions& options) const;
-  int64_t pack(WeightType type);  // see ImageModel::pack
+  engine::Value compile(engine::ProgramBuilder& builder, engine::Value x) const;
 
   const std::vector<std::string>& paths() const { return paths_; }
   // For HasRouter of the model; router() is null where all blocks are dense.

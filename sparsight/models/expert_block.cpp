@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/steps/maps.h"
+#include "sparsight/engine/steps/rows.h"
 
 namespace sparsight {
 namespace {
@@ -49,9 +51,16 @@ at::Tensor ExpertBlock::forward(const at::Tensor& x, const ModelInput& input, Mo
   return relu_ ? at::relu(y) : y;
 }
 
-void ExpertBlock::pack(WeightType type) {
-  if (projection_) projection_->pack(type);
-  dynamic_cast<BlockExperts&>(moe_->experts()).pack(type);
+engine::Value ExpertBlock::compile(engine::ProgramBuilder& builder, engine::Value x) const {
+  const engine::Value whole{x.number, engine::Shape::vector(x.shape.numbers())};  // an image is one token
+  engine::Value y = moe_->compile(builder, whole, engine::Value{}, {});
+  y.shape = {.height = out_.size.height, .width = out_.size.width, .columns = out_.channels};
+  engine::Value shortcut;
+  if (shortcut_ != Shortcut::none)
+    shortcut = projection_ ? engine::add_convs(builder, x, projection_->conv_steps(builder.type())) : x;
+  if (!shortcut.exists() && !relu_) return y;
+  return builder.add<engine::ElementwiseStep>(y, shortcut, builder.new_value(y.shape),
+                                              relu_ ? engine::Elementwise::relu : engine::Elementwise::identity);
 }
 
 std::vector<PartCost> ExpertBlock::cost(const std::string& path, MapSize& map, const CostOptions& options,

@@ -49,7 +49,7 @@ class ExpertBlock : public torch::nn::Module {
   // Per image, for the model-wide router `deciding`. map: size of the input, set to that of the output.
   std::vector<PartCost> cost(const std::string& path, MapSize& map, const CostOptions& options,
                              const Router& deciding) const;
-  void pack(WeightType type);                               // see ImageModel::pack
+  engine::Value compile(engine::ProgramBuilder& builder, engine::Value x) const;
   const std::string& path() const { return moe_->path(); }  // of the MoE layer: "features.16.moe"
 
  private:

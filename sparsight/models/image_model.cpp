@@ -20,18 +20,6 @@ void check_numbers(const at::Tensor& numbers, const char* name, int64_t images) 
   if (images > 0 && numbers.min().item<int64_t>() < 0) fail(name, " has a negative number; numbers start at 0");
 }
 
-// Given routings must be for routers that the model has.
-void check_routings(const torch::nn::Module& model, const std::map<std::string, Routing>& routings) {
-  if (routings.empty()) return;
-  std::vector<std::string> known;
-  for_each_router_owner(model, [&](HasRouter& owner) { known.push_back(owner.routing_name()); });
-  for (const auto& [name, routing] : routings)
-    if (std::ranges::find(known, name) == known.end())
-      fail("the routing is for \"", printable(name),
-           "\", but the routers of the model are: ", known.empty() ? "none" : join(known),
-           "; use a routing saved from this model");
-}
-
 }  // namespace
 
 ImageModel::ImageModel(const ImageShape& image, const PixelStatistics& pixels) : image_(image) {
@@ -46,10 +34,12 @@ ModelOutput ImageModel::forward(const ModelInput& input) {
 }
 
 ModelOutput ImageModel::features(const ModelInput& input) {
-  check_images(input.images, image_);
-  check_numbers(input.info.image, "ImageInfo::image", input.images.size(0));
-  check_numbers(input.info.group, "ImageInfo::group", input.images.size(0));
-  check_routings(*this, input.routings);
+  check_input(input, image_);
+  if (!input.routings.empty()) {
+    std::vector<std::string> routers;
+    for_each_router_owner(*this, [&](HasRouter& owner) { routers.push_back(owner.routing_name()); });
+    check_routings(input.routings, routers);
+  }
   if (!input.taps.empty())
     for (const std::vector<std::string> known = tap_names(); const std::string& name : input.taps)
       position_of(name, known, "tap of the model");
@@ -59,6 +49,18 @@ ModelOutput ImageModel::features(const ModelInput& input) {
   average_over_routers(out.losses);
   for (const std::string& name : input.taps) SPARSIGHT_CHECK(out.taps.count(name) == 1);
   return out;
+}
+
+engine::Program ImageModel::compile(const engine::WeightForm& form) const {
+  const PixelStatistics pixels = pixel_statistics();
+  engine::PixelInput input{image_.channels, image_.height, image_.width, pixels.mean, pixels.std};
+  engine::ProgramBuilder builder(std::move(input), form);
+  const CompiledOutputs outputs = compile_steps(builder);
+  return builder.finish(outputs.features, outputs.logits);
+}
+
+ImageModel::CompiledOutputs ImageModel::compile_steps(engine::ProgramBuilder&) const {
+  fail("models of this kind have no form without tensors: they have no compile_steps()");
 }
 
 PixelStatistics ImageModel::pixel_statistics() const {
@@ -77,6 +79,20 @@ bool ImageModel::is_tapped(const ModelInput& input, const std::string& name) {
 
 void ImageModel::keep_tap(const ModelInput& input, ModelOutput& out, const at::Tensor& x, const std::string& name) {
   if (is_tapped(input, name)) out.taps[name] = x;
+}
+
+void check_input(const ModelInput& input, const ImageShape& shape) {
+  check_images(input.images, shape);
+  check_numbers(input.info.image, "ImageInfo::image", input.images.size(0));
+  check_numbers(input.info.group, "ImageInfo::group", input.images.size(0));
+}
+
+void check_routings(const std::map<std::string, Routing>& routings, const std::vector<std::string>& routers) {
+  for (const auto& [name, routing] : routings)
+    if (std::ranges::find(routers, name) == routers.end())
+      fail("the routing is for \"", printable(name),
+           "\", but the routers of the model are: ", routers.empty() ? "none" : join(routers),
+           "; use a routing saved from this model");
 }
 
 void check_images(const at::Tensor& images, const ImageShape& shape) {

@@ -5,6 +5,7 @@
 // Letters: moe/axes.md.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include <torch/nn/module.h>
@@ -12,6 +13,7 @@
 #include "sparsight/core/registry.h"
 #include "sparsight/cost/convention.h"
 #include "sparsight/cost/part_cost.h"
+#include "sparsight/engine/program_builder.h"
 #include "sparsight/models/model_input.h"
 #include "sparsight/models/model_output.h"
 #include "sparsight/models/normalize.h"
@@ -60,10 +62,9 @@ class ImageModel : public torch::nn::Module {
   // module's output.
   virtual std::vector<std::string> tap_names() const { return {}; }
 
-  // Packs the weights of dense layers for inference: a pass in evaluation mode without gradients, in fp32 on a CPU,
-  // uses the packed copy, until a weight changes. bf16 and int8 are weights only: sums stay fp32. Does nothing for
-  // layers that have no packed form. Returns the number of blocks that were packed.
-  virtual int64_t pack(WeightType) { return 0; }
+  // The model without torch, in evaluation: everything between pixels in 0..1 and logits (engine/program.h). Raises
+  // Error, saying why, where a part of the model has no such form.
+  engine::Program compile(const engine::WeightForm& form = {}) const;
 
   // Empty if the model does not normalise.
   PixelStatistics pixel_statistics() const;
@@ -81,6 +82,13 @@ class ImageModel : public torch::nn::Module {
   virtual std::vector<PartCost> cost(const CostOptions& options) const;
 
  protected:
+  // What a program of the model computes at its end.
+  struct CompiledOutputs {
+    engine::Value features, logits;  // [B,D], [B,K]
+  };
+  // Adds all steps but the normalisation. By default raises Error.
+  virtual CompiledOutputs compile_steps(engine::ProgramBuilder& builder) const;
+
   // input.images: [B,C,H,W] of the model's shape, normalised. Sets everything in the output but the logits.
   virtual ModelOutput run(const ModelInput& input) = 0;
 
@@ -100,6 +108,13 @@ class ImageModel : public torch::nn::Module {
   std::shared_ptr<const ModelDefinition> definition_;
 };
 
+// Returns the model's output for a batch, as ImageModel::forward() does.
+using Predictor = std::function<ModelOutput(const ModelInput& input)>;
+
+// Raises Error unless the images are as check_images() wants them and their numbers [B] int64 from 0 on.
+void check_input(const ModelInput& input, const ImageShape& shape);
+// Raises Error unless given routings are for routers that the model has.
+void check_routings(const std::map<std::string, Routing>& routings, const std::vector<std::string>& routers);
 // Raises Error unless images are [B,C,H,W] of a floating-point type and of the model's shape.
 void check_images(const at::Tensor& images, const ImageShape& shape);
 // The head's output in fp32 (fp64 for fp64), so that losses are computed in it under autocast.

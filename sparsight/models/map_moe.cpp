@@ -1,5 +1,7 @@
 #include "sparsight/models/map_moe.h"
 
+#include "sparsight/engine/steps/rows.h"
+
 namespace sparsight {
 
 MapMoe::MapMoe(const LayerContext& context, const MoeSpec& moe)
@@ -11,6 +13,10 @@ at::Tensor MapMoe::forward(const at::Tensor& x, const ModelInput& input, ModelOu
   layout.grid_width = x.size(3);
   const at::Tensor tokens = x.flatten(2).transpose(1, 2);  // [B,S,D]
   return x + mlp_.forward(norm_->forward(tokens), layout, input, out).transpose(1, 2).reshape(x.sizes());
+}
+
+engine::Value MapMoe::compile(engine::ProgramBuilder& builder, engine::Value x) const {
+  return mlp_.compile(builder, builder.add<engine::NormStep>(x, builder.new_value(x.shape), packed_norm(*norm_)), x);
 }
 
 std::vector<PartCost> MapMoe::cost(MapSize map, const CostOptions& options) const {

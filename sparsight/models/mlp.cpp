@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "sparsight/engine/steps/rows.h"
 #include "sparsight/moe/validate_router.h"
+#include "sparsight/nn/layer_scale.h"
 
 namespace sparsight {
 
@@ -45,6 +47,20 @@ std::vector<std::string> MlpModel::tap_names() const {
   for (size_t i = 0; i < blocks_.size(); ++i) names.push_back(cat("blocks.", i));
   names.emplace_back("norm");
   return names;
+}
+
+engine::Value MlpBlock::compile(engine::ProgramBuilder& builder, engine::Value x) const {
+  return mlp_.compile(builder, builder.add<engine::NormStep>(x, builder.new_value(x.shape), packed_norm(*norm_)), x);
+}
+
+ImageModel::CompiledOutputs MlpModel::compile_steps(engine::ProgramBuilder& builder) const {
+  engine::Value x = engine::add_linear(builder, builder.planes(), packed_linear(*embed_, builder.type()));
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    if (i == first_moe_block_ && shared_router_->router()) shared_router_->compile(builder, x);
+    x = blocks_[i]->compile(builder, x);
+  }
+  x = builder.add<engine::NormStep>(x, builder.new_value(x.shape), packed_norm(*norm_));
+  return {x, engine::add_linear(builder, x, packed_linear(*head_, WeightType::fp32))};
 }
 
 ModelOutput MlpModel::run(const ModelInput& input) {

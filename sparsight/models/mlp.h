@@ -24,6 +24,7 @@ class MlpBlock : public torch::nn::Module {
   // `moe`: of a block whose MLP is an MoE layer, else null.
   MlpBlock(const LayerContext& context, const MoeSpec* moe);
   at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // [B,1,D] -> [B,1,D]
+  engine::Value compile(engine::ProgramBuilder& builder, engine::Value x) const;
   std::vector<PartCost> cost(const std::string& path, const CostOptions& options, const Router* deciding) const;
 
  private:
@@ -43,6 +44,7 @@ class MlpModel : public ImageModel, public HasRouter {
   std::vector<PartCost> cost(const CostOptions& options) const override;
 
  protected:
+  CompiledOutputs compile_steps(engine::ProgramBuilder& builder) const override;
   ModelOutput run(const ModelInput& input) override;
 
  private:

@@ -1,5 +1,8 @@
 #include "sparsight/models/mnist_cnn.h"
 
+#include "sparsight/engine/steps/maps.h"
+#include "sparsight/engine/steps/rows.h"
+
 #include <algorithm>
 #include <array>
 
@@ -33,9 +36,8 @@ std::vector<std::string> MnistCnn::tap_names() const {
   return names;
 }
 
-int64_t MnistCnn::pack(WeightType type) {
+std::vector<engine::ConvStep> MnistCnn::conv_steps(WeightType type) const {
   std::vector<engine::ConvStep> steps;
-  std::vector<at::Tensor> sources;
   engine::ConvBuffer from = engine::ConvBuffer::input;
   for (size_t i = 0; i < convs_.size(); ++i) {
     engine::ConvStep step = conv_step(*convs_[i], type);
@@ -45,15 +47,18 @@ int64_t MnistCnn::pack(WeightType type) {
     if (i + 1 < convs_.size())
       step.to = from = i % 2 == 0 ? engine::ConvBuffer::hidden : engine::ConvBuffer::second_hidden;
     steps.push_back(std::move(step));
-    for (const at::Tensor& t : tensors_of(*convs_[i], *norms_[i])) sources.push_back(t);
   }
-  packed_.pack(std::move(steps), std::move(sources));
-  return std::ssize(convs_);
+  return steps;
+}
+
+ImageModel::CompiledOutputs MnistCnn::compile_steps(engine::ProgramBuilder& builder) const {
+  engine::Value x = engine::add_convs(builder, builder.map(), conv_steps(builder.type()));
+  if (moe_) x = moe_->compile(builder, x);
+  x = engine::add_mean(builder, x);
+  return {x, engine::add_linear(builder, x, packed_linear(head_->weight, head_->bias, WeightType::fp32))};
 }
 
 at::Tensor MnistCnn::run_layers(const ModelInput& input, ModelOutput& out) {
-  const auto taps_layer = [](const std::string& name) { return name.starts_with("bn"); };
-  if (packed_.usable(input.images) && std::ranges::none_of(input.taps, taps_layer)) return packed_.run(input.images);
   at::Tensor x = input.images;
   for (size_t i = 0; i < convs_.size(); ++i) {
     x = norms_[i]->forward(at::relu(convs_[i]->forward(x)));

@@ -26,17 +26,17 @@ class MnistCnn : public ImageModel {
   at::Tensor classify(const at::Tensor& features) override;  // features: [B,128]
   // bn0 ... bn3 and, if there is one, moe: [B,channels,height,width] each.
   std::vector<std::string> tap_names() const override;
-  int64_t pack(WeightType type) override;
 
  protected:
+  CompiledOutputs compile_steps(engine::ProgramBuilder& builder) const override;
   ModelOutput run(const ModelInput& input) override;
 
  private:
+  std::vector<engine::ConvStep> conv_steps(WeightType type) const;
   at::Tensor run_layers(const ModelInput& input, ModelOutput& out);
 
   std::vector<Conv> convs_;       // conv1 ... conv4
   std::vector<GroupNorm> norms_;  // bn0 ... bn3, one after each of them
-  PackedConvs packed_;
   std::shared_ptr<MapMoe> moe_;
   TorchLinear head_{nullptr};  // classifier
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/steps/maps.h"
+#include "sparsight/engine/steps/rows.h"
 #include "sparsight/nn/conv_parts.h"
 #include "sparsight/nn/dropout.h"
 
@@ -84,8 +86,7 @@ Mobilenet::Layer Mobilenet::make_layer(torch::nn::Module& features, int64_t numb
   const auto module = features.register_module(cat(number), std::make_shared<torch::nn::Module>());
   return {cat("features.", number),
           module->register_module("0", Conv(options)),
-          module->register_module("1", torchvision_norm(options.out)),
-          {}};
+          module->register_module("1", torchvision_norm(options.out))};
 }
 
 std::vector<std::string> Mobilenet::tap_names() const {
@@ -96,20 +97,22 @@ std::vector<std::string> Mobilenet::tap_names() const {
   return names;
 }
 
-int64_t Mobilenet::pack(WeightType type) {
-  for (Layer* layer : {&stem_, &last_}) {
-    std::vector<engine::ConvStep> steps;
-    steps.push_back(relu6_conv_step(*layer->conv, *layer->norm, type));
-    layer->packed.pack(std::move(steps), tensors_of(*layer->conv, *layer->norm));
-  }
-  return 2 + blocks_->pack(type);
+std::vector<engine::ConvStep> Mobilenet::Layer::steps(WeightType type) const {
+  std::vector<engine::ConvStep> steps;
+  steps.push_back(relu6_conv_step(*conv, *norm, type));
+  return steps;
+}
+
+ImageModel::CompiledOutputs Mobilenet::compile_steps(engine::ProgramBuilder& builder) const {
+  engine::Value x = engine::add_convs(builder, builder.map(), stem_.steps(builder.type()));
+  x = blocks_->compile(builder, x);
+  if (moe_) x = moe_->compile(builder, x);
+  x = engine::add_mean(builder, engine::add_convs(builder, x, last_.steps(builder.type())));
+  return {x, engine::add_linear(builder, x, packed_linear(head_->weight, head_->bias, WeightType::fp32))};
 }
 
 at::Tensor Mobilenet::run_layer(Layer& layer, const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
-  const bool batch_statistics = input.mode.batch_statistics;
-  const at::Tensor y = !batch_statistics && layer.packed.usable(x)
-                           ? layer.packed.run(x)
-                           : at::relu6(layer.norm->forward(layer.conv->forward(x), batch_statistics));
+  const at::Tensor y = at::relu6(layer.norm->forward(layer.conv->forward(x), input.mode.batch_statistics));
   tap(input, out, y, layer.path);
   return y;
 }

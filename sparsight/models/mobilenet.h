@@ -58,12 +58,12 @@ class Mobilenet : public ImageModel, public HasRouter {
   // features.0 ... features.18 and, if there is one, moe: [B,channels,height,width] each. The features are after the
   // dropout.
   std::vector<std::string> tap_names() const override;
-  int64_t pack(WeightType type) override;
   Router* own_router() override { return blocks_->router(); }
   const std::string& routing_name() const override { return blocks_->router_name(); }
   RoutingPolicy& policy() override { return blocks_->policy(); }
 
  protected:
+  CompiledOutputs compile_steps(engine::ProgramBuilder& builder) const override;
   ModelOutput run(const ModelInput& input) override;
 
  private:
@@ -72,7 +72,7 @@ class Mobilenet : public ImageModel, public HasRouter {
     std::string path;
     Conv conv{nullptr};
     BatchNorm norm{nullptr};
-    PackedConvs packed;
+    std::vector<engine::ConvStep> steps(WeightType type) const;
   };
   Layer make_layer(torch::nn::Module& features, int64_t number, const ConvOptions& options);
   at::Tensor run_layer(Layer& layer, const at::Tensor& x, const ModelInput& input, ModelOutput& out);

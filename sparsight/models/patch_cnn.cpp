@@ -1,6 +1,9 @@
 #include "sparsight/models/patch_cnn.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/steps/experts.h"
+#include "sparsight/engine/steps/maps.h"
+#include "sparsight/engine/steps/pixels.h"
 #include "sparsight/models/block_mlp.h"
 #include "sparsight/nn/patches.h"
 #include "sparsight/ops/grouped_linear.h"
@@ -73,6 +76,29 @@ PatchCnnParts PatchCnn::parts() {
 }
 
 std::vector<std::string> PatchCnn::tap_names() const { return {moe_ ? "moe" : "filters"}; }
+
+ImageModel::CompiledOutputs PatchCnn::compile_steps(engine::ProgramBuilder& builder) const {
+  const engine::Value planes = builder.planes();
+  const engine::Shape tokens{.height = image_.height / patch_,
+                             .width = image_.width / patch_,
+                             .columns = image_.channels * patch_ * patch_};
+  const engine::Value patches =
+      builder.add<engine::PatchesStep>(planes, builder.new_value(tokens), image_.channels, patch_);
+  engine::Value x;
+  if (filters_) {
+    engine::Shape outputs = tokens;
+    outputs.columns = head_outputs(image_.classes);
+    x = builder.add<engine::SharedExpertsStep>(patches, engine::Value{}, builder.new_value(outputs),
+                                               filters_->compile(builder.form()));
+  } else {
+    x = moe_->compile(builder, patches, engine::Value{}, {});
+  }
+  const engine::Shape vector = engine::Shape::vector(x.shape.columns);
+  const bool taken = moe_ && !moe_->router().mixes_tokens() && options_.average == "taken";
+  x = taken ? builder.add<engine::TakenMeanStep>(x, builder.new_value(vector), builder.routing_of(moe_->path()))
+            : engine::add_mean(builder, x);
+  return {x, image_.classes == 2 ? engine::add_two_classes(builder, x) : x};
+}
 
 ModelOutput PatchCnn::run(const ModelInput& input) {
   TokenLayout layout;

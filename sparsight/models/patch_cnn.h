@@ -54,6 +54,7 @@ class PatchCnn : public ImageModel {
   std::vector<std::string> tap_names() const override;
 
  protected:
+  CompiledOutputs compile_steps(engine::ProgramBuilder& builder) const override;
   ModelOutput run(const ModelInput& input) override;
 
  private:

@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/steps/maps.h"
+#include "sparsight/engine/steps/rows.h"
 #include "sparsight/nn/conv_parts.h"
 #include "sparsight/nn/conv_shortcut.h"
 #include "sparsight/nn/dropout.h"
@@ -92,24 +94,26 @@ std::vector<std::string> Resnet::tap_names() const {
   return names;
 }
 
-int64_t Resnet::pack(WeightType type) {
+std::vector<engine::ConvStep> Resnet::stem_steps(WeightType type) const {
   std::vector<engine::ConvStep> steps;
   steps.push_back(conv_step(*stem_, type, stem_norm_.get()));
   steps.back().relu = true;
-  packed_stem_.pack(std::move(steps), tensors_of(*stem_, *stem_norm_));
-  return 1 + blocks_->pack(type);
+  return steps;
+}
+
+ImageModel::CompiledOutputs Resnet::compile_steps(engine::ProgramBuilder& builder) const {
+  engine::Value x = engine::add_convs(builder, builder.map(), stem_steps(builder.type()));
+  if (pools()) x = engine::add_max_pool(builder, x);
+  x = blocks_->compile(builder, x);
+  if (moe_) x = moe_->compile(builder, x);
+  x = engine::add_mean(builder, x);
+  return {x, engine::add_linear(builder, x, packed_linear(head_->weight, head_->bias, WeightType::fp32))};
 }
 
 at::Tensor Resnet::run_stem(const ModelInput& input, ModelOutput& out) {
-  const bool batch_statistics = input.mode.batch_statistics;
-  at::Tensor x;
-  if (!batch_statistics && packed_stem_.usable(input.images) && !is_tapped(input, "bn1")) {
-    x = packed_stem_.run(input.images);
-  } else {
-    x = stem_norm_->forward(stem_->forward(input.images), batch_statistics);
-    tap(input, out, x, "bn1");
-    x = at::relu(x);
-  }
+  at::Tensor x = stem_norm_->forward(stem_->forward(input.images), input.mode.batch_statistics);
+  tap(input, out, x, "bn1");
+  x = at::relu(x);
   return pools() ? at::max_pool2d(x, 3, 2, 1) : x;
 }
 

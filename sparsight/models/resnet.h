@@ -44,19 +44,19 @@ class Resnet : public ImageModel, public HasRouter {
   Router* own_router() override { return blocks_->router(); }
   const std::string& routing_name() const override { return blocks_->router_name(); }
   RoutingPolicy& policy() override { return blocks_->policy(); }
-  int64_t pack(WeightType type) override;
 
  protected:
+  CompiledOutputs compile_steps(engine::ProgramBuilder& builder) const override;
   ModelOutput run(const ModelInput& input) override;
 
  private:
+  std::vector<engine::ConvStep> stem_steps(WeightType type) const;
   at::Tensor run_stem(const ModelInput& input, ModelOutput& out);
   bool pools() const { return options_.stem == "imagenet"; }
 
   ResnetOptions options_;
   Conv stem_{nullptr};            // conv1
   BatchNorm stem_norm_{nullptr};  // bn1
-  PackedConvs packed_stem_;
   std::optional<ConvBlocks> blocks_;  // layer1.0 ...
   std::shared_ptr<MapMoe> moe_;
   TorchLinear head_{nullptr};  // fc

@@ -14,6 +14,10 @@ SharedRouter::SharedRouter(torch::nn::Module& owner, const MoeSpec& spec, int64_
   policy_.losses = with_router_weights(spec.losses, *router_, kName);
 }
 
+void SharedRouter::compile(engine::ProgramBuilder& builder, engine::Value tokens) const {
+  builder.share_routing(add_route(builder, kName, tokens, *router_, policy_), layers_);
+}
+
 ModelInput SharedRouter::decide(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out) {
   layout.images = x.size(0);
   layout.per_image = x.size(1);

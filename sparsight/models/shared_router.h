@@ -18,6 +18,9 @@ class SharedRouter {
   const std::string& name() const { return kName; }
   static const std::string& routing() { return kName; }  // Routing::layer of its decisions
 
+  // Adds the decision to a program, for all layers: tokens are [B,S,D].
+  void compile(engine::ProgramBuilder& builder, engine::Value tokens) const;
+
   // x: [B,S,D], the tokens before the first MoE layer. Returns the input with the routing for each layer, and appends
   // it to `out`. A routing in `input` under the router's name is used instead of the router's own.
   ModelInput decide(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out);

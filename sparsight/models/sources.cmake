@@ -3,7 +3,6 @@ torch_sources(
   models/block_mlp.cpp
   models/cnn.cpp
   models/dense_layers.cpp
-  models/engine_rates.cpp
   models/expert_weights.cpp
   models/conv_blocks.cpp
   models/expert_block.cpp
@@ -16,6 +15,7 @@ torch_sources(
   models/model_cost.cpp
   models/normalize.cpp
   models/patch_cnn.cpp
+  models/program_model.cpp
   models/register_models.cpp
   models/resnet.cpp
   models/routing_file.cpp
@@ -26,6 +26,3 @@ torch_sources(
   models/vit.cpp
   models/vit_block.cpp
   models/wide_resnet.cpp)
-light_sources(models/kept_engine_rates.cpp models/recorded_engines.cpp)
-set_source_files_properties(models/kept_engine_rates.cpp TARGET_DIRECTORY sparsight_light PROPERTIES
-  COMPILE_DEFINITIONS SPARSIGHT_VERSION="${PROJECT_VERSION}")

@@ -6,9 +6,12 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/engine/steps/maps.h"
+#include "sparsight/engine/steps/rows.h"
 #include "sparsight/models/dense_layers.h"
 #include "sparsight/moe/validate_router.h"
 #include "sparsight/nn/dropout.h"
+#include "sparsight/nn/layer_scale.h"
 
 namespace sparsight {
 
@@ -182,10 +185,26 @@ Vit::Vit(VitOptions options, const ModelContext& context)
   head_ = register_module("head", Linear(width, image_.classes));
 }
 
-int64_t Vit::pack(WeightType type) {
-  patch_embed_->pack(type);
-  for (const auto& block : blocks_) block->pack(type);
-  return options_.depth;
+ImageModel::CompiledOutputs Vit::compile_steps(engine::ProgramBuilder& builder) const {
+  const torch::NoGradGuard no_grad;
+  const engine::Shape tokens{prefix_tokens(), grid().height, grid().width, options_.width};
+  engine::Value x = patch_embed_->compile(builder, tokens, prefix_tokens() > 0 ? floats_of(prefix()) : std::vector<float>(),
+                                          floats_of(pos_embed_.slice(1, embedded_prefix())));
+  if (norm_pre_) x = builder.add<engine::NormStep>(x, builder.new_value(tokens), packed_norm(*norm_pre_));
+  for (int64_t i = 0; i < options_.depth; ++i) {
+    if (i == first_moe_block_ && shared_router_->router()) shared_router_->compile(builder, x);
+    const bool only_class = i + 1 == options_.depth && has_class_token();
+    x = blocks_[static_cast<size_t>(i)]->compile(builder, x, only_class ? 1 : tokens.rows());
+  }
+  const engine::Shape vector = engine::Shape::vector(options_.width);
+  x = has_class_token() ? builder.add<engine::PoolStep>(x, builder.new_value(vector), engine::PoolStep::Pool::first)
+                        : engine::add_mean(builder, x);
+  x = builder.add<engine::NormStep>(x, builder.new_value(vector), packed_norm(*norm_));
+  if (pre_logits_) {
+    x = engine::add_linear(builder, x, packed_linear(*pre_logits_, WeightType::fp32));
+    x = builder.add<engine::ElementwiseStep>(x, engine::Value{}, builder.new_value(vector), engine::Elementwise::tanh);
+  }
+  return {x, engine::add_linear(builder, x, packed_linear(*head_, WeightType::fp32))};
 }
 
 Resampling Vit::resampling() const {
@@ -209,20 +228,12 @@ at::Tensor Vit::prefix() const {
 }
 
 at::Tensor Vit::embed(const ModelInput& input, ModelOutput& out) {
-  const at::Tensor& images = input.images;
   const int64_t prefix = prefix_tokens(), embedded = embedded_prefix(), patches = pos_embed_.size(1) - embedded;
-  if (patch_embed_->uses_packed(images, input.mode.batch_statistics) && suits_kernels(pos_embed_) &&
-      !is_tapped(input, "patch_embed")) {
-    const at::Tensor tokens = at::empty({images.size(0), prefix + patches, options_.width}, images.options());
-    if (prefix > 0) tokens.narrow(1, 0, prefix).copy_(this->prefix());
-    patch_embed_->forward_packed(images, pos_embed_[0].narrow(0, embedded, patches), tokens.narrow(1, prefix, patches));
-    return tokens;
-  }
-  at::Tensor x = patch_embed_->forward(images, input.mode.batch_statistics);
+  at::Tensor x = patch_embed_->forward(input.images, input.mode.batch_statistics);
   tap(input, out, x, "patch_embed");
   if (prefix == 0) return x + pos_embed_;
   x = x + pos_embed_.narrow(1, embedded, patches);
-  return at::cat({this->prefix().expand({images.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
+  return at::cat({this->prefix().expand({x.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
 }
 
 ModelOutput Vit::run(const ModelInput& input) {

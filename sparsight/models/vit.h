@@ -73,9 +73,9 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   const std::string& routing_name() const override { return shared_router_->name(); }
   RoutingPolicy& policy() override { return shared_router_->policy(); }
   std::vector<PartCost> cost(const CostOptions& options) const override;
-  int64_t pack(WeightType type) override;
 
  protected:
+  CompiledOutputs compile_steps(engine::ProgramBuilder& builder) const override;
   ModelOutput run(const ModelInput& input) override;
 
  private:

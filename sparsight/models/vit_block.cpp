@@ -1,20 +1,12 @@
 #include "sparsight/models/vit_block.h"
 
+#include "sparsight/engine/steps/blocks.h"
+#include "sparsight/engine/steps/rows.h"
 #include "sparsight/moe/experts/recompute.h"
 #include "sparsight/nn/dropout.h"
-#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 namespace {
-
-engine::Norm packed_norm(const LayerNormImpl& norm) {
-  return {floats_of(norm.weight), floats_of(norm.bias), static_cast<float>(norm.epsilon())};
-}
-
-cpu::PackedLinear packed(const LinearImpl& linear, WeightType type, const at::Tensor& gamma = {}) {
-  const LinearWeights weights = scaled(linear, gamma);
-  return packed_linear(weights.weight, weights.bias, type);
-}
 
 // [D], or undefined for ones.
 at::Tensor gamma_of(const LayerScale& scale) { return scale ? scale->gamma : at::Tensor(); }
@@ -57,23 +49,24 @@ DropoutMask VitBlock::hidden_drop(const at::Tensor& x, const TokenLayout& layout
                        options_.hidden_dropout, input.random.stream(options_.path + ".mlp.hidden_dropout"));
 }
 
-void VitBlock::pack(WeightType type) {
-  engine::TransformerBlockWeights weights{packed_norm(*norm1_), packed(*attn_->qkv(), type),
-                                          packed(*attn_->proj(), type, gamma_of(ls1_)), attn_->heads(), std::nullopt};
-  const Mlp mlp = mlp_.dense();
-  if (mlp)
-    weights.mlp = engine::Mlp{packed_norm(*norm2_), packed(*mlp->fc1(), type),
-                              packed(*mlp->fc2(), type, gamma_of(ls2_)), mlp->activation()};
-  packed_ = std::make_shared<const engine::TransformerBlock>(std::move(weights));
-  std::vector<at::Tensor> sources = mlp ? tensors_of(*norm1_, *attn_, *norm2_, *mlp) : tensors_of(*norm1_, *attn_);
-  if (ls1_) sources.push_back(ls1_->gamma);
-  if (mlp && ls2_) sources.push_back(ls2_->gamma);
-  packed_sources_ = CopiedTensors(std::move(sources));
+engine::TransformerBlock VitBlock::packed_block(WeightType type) const {
+  engine::TransformerBlockWeights weights{packed_norm(*norm1_), packed_linear(*attn_->qkv(), type),
+                                          packed_linear(*attn_->proj(), type, gamma_of(ls1_)), attn_->heads(),
+                                          std::nullopt};
+  if (const Mlp mlp = mlp_.dense())
+    weights.mlp = engine::Mlp{packed_norm(*norm2_), packed_linear(*mlp->fc1(), type),
+                              packed_linear(*mlp->fc2(), type, gamma_of(ls2_)), mlp->activation()};
+  return engine::TransformerBlock(std::move(weights));
 }
 
-bool VitBlock::uses_packed(const at::Tensor& x, const ForwardMode& mode) const {
-  return packed_ && !mode.dropout && !mode.drop_path && x.is_contiguous() &&
-         packed_sources_.is_usable_for(x, packed_->type(), EngineUse::linear_inference);
+engine::Value VitBlock::compile(engine::ProgramBuilder& builder, engine::Value x, int64_t read) const {
+  engine::Shape computed = x.shape;
+  const bool dense = static_cast<bool>(mlp_.dense());
+  if (dense && read < x.shape.rows()) computed = {.height = read, .columns = x.shape.columns};
+  const engine::Value y = builder.add<engine::BlockStep>(x, builder.new_value(computed), packed_block(builder.type()));
+  if (dense) return y;
+  const engine::Value normed = builder.add<engine::NormStep>(y, builder.new_value(x.shape), packed_norm(*norm2_));
+  return mlp_.compile(builder, normed, y, gamma_of(ls2_), read);
 }
 
 at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input, int64_t read) {
@@ -107,12 +100,6 @@ at::Tensor VitBlock::forward_recomputed(const at::Tensor& x, const TokenLayout& 
 
 at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out,
                              int64_t read) {
-  if (uses_packed(x, input.mode)) {
-    const int64_t tokens = x.size(1), computed = packed_->has_mlp() ? read : tokens;
-    at::Tensor y = at::empty({x.size(0), computed, x.size(2)}, x.options());
-    packed_->run(cpu::torch_threads(), x.const_data_ptr<float>(), y.data_ptr<float>(), {x.size(0), tokens, computed});
-    return packed_->has_mlp() ? y : transform(y, layout, input, out, read);
-  }
   if (options_.recompute) return forward_recomputed(x, layout, input, out, read);
   return transform(attend(x, input, read), layout, input, out, read);
 }

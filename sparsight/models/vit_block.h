@@ -4,7 +4,6 @@
 #include "sparsight/engine/transformer_block.h"
 #include "sparsight/models/block_mlp.h"
 #include "sparsight/nn/attention.h"
-#include "sparsight/nn/copied_tensors.h"
 #include "sparsight/nn/layer_scale.h"
 #include "sparsight/nn/norm.h"
 
@@ -32,10 +31,11 @@ class VitBlock : public torch::nn::Module {
   // Per image, where the block returns `read` tokens.
   std::vector<PartCost> cost(const TokenLayout& layout, const CostOptions& options, const Router* deciding,
                              int64_t read) const;
-  void pack(WeightType type);  // see ImageModel::pack
+  // Adds the block to a program. Only the first `read` tokens of each image are read later.
+  engine::Value compile(engine::ProgramBuilder& builder, engine::Value x, int64_t read) const;
 
  private:
-  bool uses_packed(const at::Tensor& x, const ForwardMode& mode) const;
+  engine::TransformerBlock packed_block(WeightType type) const;
   // The two halves. The first returns [B,read,D], or [B,S,D] for an MoE layer, which decides about all tokens.
   at::Tensor attend(const at::Tensor& x, const ModelInput& input, int64_t read);
   at::Tensor transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out,
@@ -54,8 +54,6 @@ class VitBlock : public torch::nn::Module {
   LayerNorm norm2_;
   BlockMlp mlp_;
   LayerScale ls2_{nullptr};
-  std::shared_ptr<const engine::TransformerBlock> packed_;  // null: not packed
-  CopiedTensors packed_sources_;
 };
 
 }  // namespace sparsight

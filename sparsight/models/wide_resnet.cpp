@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/steps/maps.h"
+#include "sparsight/engine/steps/rows.h"
 #include "sparsight/models/block_mlp.h"
 #include "sparsight/nn/conv_parts.h"
 #include "sparsight/nn/patches.h"
@@ -12,7 +14,7 @@ namespace {
 
 constexpr int64_t kStemChannels = 16, kGroups = 3;
 
-BatchNorm packed_norm(int64_t channels, const WideResnetOptions& options) {
+BatchNorm wide_norm(int64_t channels, const WideResnetOptions& options) {
   return BatchNorm(BatchNormOptions{channels, options.norm_epsilon, options.norm_momentum, options.norm_debias});
 }
 
@@ -56,14 +58,14 @@ int64_t patch_side(const WideResnetOptions& options, const ImageShape& image) {
 }
 
 WideBlock::WideBlock(const WideBlockShape& shape, const WideResnetOptions& options) {
-  norm1_ = register_module("norm1", packed_norm(shape.in, options));
+  norm1_ = register_module("norm1", wide_norm(shape.in, options));
   conv1_ = register_module("conv1", conv_of(shape.in, shape.out, options, 3, shape.stride));
-  norm2_ = register_module("norm2", packed_norm(shape.out, options));
+  norm2_ = register_module("norm2", wide_norm(shape.out, options));
   conv2_ = register_module("conv2", conv_of(shape.out, shape.out, options));
   if (shape.shortcut) shortcut_ = register_module("shortcut", conv_of(shape.in, shape.out, options, 1, shape.stride));
 }
 
-void WideBlock::pack(WeightType type) {
+std::vector<engine::ConvStep> WideBlock::conv_steps(WeightType type) const {
   std::vector<engine::ConvStep> steps;
   if (shortcut_) steps.push_back(conv_step(*shortcut_, type));
   engine::ConvStep first = conv_step(*conv1_, type, norm2_.get());
@@ -76,11 +78,10 @@ void WideBlock::pack(WeightType type) {
   second.has_residual = true;
   second.residual = shortcut_ ? engine::ConvBuffer::output : engine::ConvBuffer::input;
   steps.push_back(std::move(second));
-  packed_.pack(std::move(steps), tensors_of(*this));
+  return steps;
 }
 
 at::Tensor WideBlock::forward(const at::Tensor& x, const ForwardMode& mode) {
-  if (!mode.batch_statistics && packed_.usable(x)) return packed_.run(x);
   const at::Tensor hidden = conv1_->forward(at::relu(norm1_->forward(x, mode.batch_statistics)));
   const at::Tensor u = conv2_->forward(at::relu(norm2_->forward(hidden, mode.batch_statistics)));
   return (shortcut_ ? shortcut_->forward(x) : x) + u;
@@ -88,7 +89,7 @@ at::Tensor WideBlock::forward(const at::Tensor& x, const ForwardMode& mode) {
 
 WideMoeBlock::WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions& options, const MoeSpec& moe,
                            int64_t side, const std::string& path)
-    : norm1_(register_module("norm1", packed_norm(shape.in, options))),
+    : norm1_(register_module("norm1", wide_norm(shape.in, options))),
       conv1_(register_module("conv1", conv_of(shape.in, shape.out, options, 3, shape.stride))),
       side_(side) {
   const int64_t width = shape.out * side * side;  // of a token, and of its output
@@ -97,18 +98,26 @@ WideMoeBlock::WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions&
                  moe, LayerContext{path + ".moe", width, std::max<int64_t>(1, width / moe.options.experts), width}));
 }
 
-void WideMoeBlock::pack(WeightType type) {
+std::vector<engine::ConvStep> WideMoeBlock::conv_steps(WeightType type) const {
   std::vector<engine::ConvStep> steps;
   steps.push_back(conv_step(*conv1_, type));
   steps.back().before = packed_affine(*norm1_);
-  packed_.pack(std::move(steps), tensors_of(*norm1_, *conv1_));
+  return steps;
+}
+
+engine::Value WideMoeBlock::compile(engine::ProgramBuilder& builder, engine::Value x) const {
+  const engine::Value map = engine::add_convs(builder, x, conv_steps(builder.type()));
+  const engine::Shape tokens{.height = map.shape.height / side_,
+                             .width = map.shape.width / side_,
+                             .columns = map.shape.columns * side_ * side_};
+  const engine::Value patches =
+      builder.add<engine::MapPatchesStep>(map, builder.new_value(tokens), side_, /*to_patches=*/true);
+  const engine::Value y = moe_->compile(builder, patches, engine::Value{}, {});
+  return builder.add<engine::MapPatchesStep>(y, builder.new_value(map.shape), side_, /*to_patches=*/false);
 }
 
 at::Tensor WideMoeBlock::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
-  const bool batch_statistics = input.mode.batch_statistics;
-  const at::Tensor map = !batch_statistics && packed_.usable(x)
-                             ? packed_.run(x)
-                             : conv1_->forward(at::relu(norm1_->forward(x, batch_statistics)));
+  const at::Tensor map = conv1_->forward(at::relu(norm1_->forward(x, input.mode.batch_statistics)));
   TokenLayout layout;
   layout.images = map.size(0);
   layout.grid_height = map.size(2) / side_;
@@ -141,7 +150,7 @@ WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& con
         blocks_.push_back(group->register_module(cat(i), std::make_shared<WideBlock>(shape, options)));
     }
   }
-  norm_ = register_module("norm", packed_norm(channels, options));
+  norm_ = register_module("norm", wide_norm(channels, options));
   head_ = register_module("head", GlorotLinear(channels, head_outputs(image_.classes)));
 }
 
@@ -152,18 +161,27 @@ std::vector<std::string> WideResnet::tap_names() const {
   return names;
 }
 
-int64_t WideResnet::pack(WeightType type) {
+ImageModel::CompiledOutputs WideResnet::compile_steps(engine::ProgramBuilder& builder) const {
+  engine::Value x = engine::add_convs(builder, builder.map(), stem_steps(builder.type()));
+  for (const auto& block : blocks_) x = engine::add_convs(builder, x, block->conv_steps(builder.type()));
+  if (moe_block_) x = moe_block_->compile(builder, x);
+  const engine::Affine affine = packed_affine(*norm_);
+  x = builder.add<engine::ElementwiseStep>(x, engine::Value{}, builder.new_value(x.shape), engine::Elementwise::relu,
+                                           affine.scale, affine.shift);
+  x = engine::add_mean(builder, x);
+  const engine::Value f = engine::add_linear(builder, x, packed_linear(head_->weight, head_->bias, WeightType::fp32));
+  return {x, image_.classes == 2 ? engine::add_two_classes(builder, f) : f};
+}
+
+std::vector<engine::ConvStep> WideResnet::stem_steps(WeightType type) const {
   std::vector<engine::ConvStep> steps;
   steps.push_back(conv_step(*stem_, type));
-  packed_stem_.pack(std::move(steps), tensors_of(*stem_));
-  for (const auto& block : blocks_) block->pack(type);
-  if (moe_block_) moe_block_->pack(type);
-  return 1 + static_cast<int64_t>(block_names_.size());
+  return steps;
 }
 
 ModelOutput WideResnet::run(const ModelInput& input) {
   ModelOutput out;
-  at::Tensor x = packed_stem_.usable(input.images) ? packed_stem_.run(input.images) : stem_->forward(input.images);
+  at::Tensor x = stem_->forward(input.images);
   tap(input, out, x, "stem");
   for (size_t i = 0; i < blocks_.size(); ++i) {
     x = blocks_[i]->forward(x, input.mode);

@@ -53,12 +53,11 @@ class WideBlock : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x, const ForwardMode& mode);
   // Per image. map: size of the input, set to that of the output.
   std::vector<PartCost> cost(const std::string& path, MapSize& map) const;
-  void pack(WeightType type);  // see ImageModel::pack
+  std::vector<engine::ConvStep> conv_steps(WeightType type) const;
 
  private:
   BatchNorm norm1_{nullptr}, norm2_{nullptr};
   Conv conv1_{nullptr}, conv2_{nullptr}, shortcut_{nullptr};
-  PackedConvs packed_;
 };
 
 // The last block of WRN-pMoE: moe(patches of conv(relu(norm(x)))).
@@ -69,12 +68,12 @@ class WideMoeBlock : public torch::nn::Module {
                const std::string& path);
   at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // as WideBlock
   std::vector<PartCost> cost(const std::string& path, MapSize& map, const CostOptions& options) const;
-  void pack(WeightType type);  // its convolution
+  std::vector<engine::ConvStep> conv_steps(WeightType type) const;
+  engine::Value compile(engine::ProgramBuilder& builder, engine::Value x) const;
 
  private:
   BatchNorm norm1_;
   Conv conv1_;
-  PackedConvs packed_;
   std::shared_ptr<MoeLayer> moe_;
   int64_t side_;
 };
@@ -87,14 +86,14 @@ class WideResnet : public ImageModel {
   at::Tensor classify(const at::Tensor& features) override;  // logits for two classes are (0, f), as in patch_cnn.h
   // stem, groups.0.0 ... and norm: [B,channels,height,width] each.
   std::vector<std::string> tap_names() const override;
-  int64_t pack(WeightType type) override;
 
  protected:
+  CompiledOutputs compile_steps(engine::ProgramBuilder& builder) const override;
   ModelOutput run(const ModelInput& input) override;
 
  private:
+  std::vector<engine::ConvStep> stem_steps(WeightType type) const;
   Conv stem_{nullptr};
-  PackedConvs packed_stem_;
   std::vector<std::string> block_names_;  // of all blocks, "groups.0.0"
   std::vector<std::shared_ptr<WideBlock>> blocks_;
   std::shared_ptr<WideMoeBlock> moe_block_;  // null in a dense network

@@ -1,5 +1,6 @@
 #include "sparsight/moe/experts.h"
 
+#include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/experts/recompute.h"
 
@@ -9,6 +10,10 @@ at::Tensor Experts::forward(const at::Tensor& rows, const at::Tensor& offsets, c
   if (!recompute_) return compute(rows, offsets, context);
   return recomputed(*this, {rows},
                     [this, offsets, context](const auto& in) { return compute(in[0], offsets, context); });
+}
+
+std::unique_ptr<engine::Experts> Experts::compile(const engine::WeightForm&) const {
+  fail("these experts have no form without tensors: their kind has no compile()");
 }
 
 RowContext Experts::row_context(const Routing& routing, const ExpertContext& context) const {

@@ -10,8 +10,8 @@
 #include "sparsight/core/forward_mode.h"
 #include "sparsight/core/random.h"
 #include "sparsight/cost/layer_cost.h"
+#include "sparsight/engine/experts.h"
 #include "sparsight/moe/routing.h"
-#include "sparsight/ops/packed_experts.h"
 
 namespace sparsight {
 
@@ -53,9 +53,9 @@ class Experts : public torch::nn::Module {
   // Whether the experts use random samples (dropout) in a pass of this mode.
   virtual bool is_stochastic(const ForwardMode&) const { return false; }
 
-  // A new inference-only module with packed, possibly quantised copies of the weights (ops/packed_experts.h) and no
-  // parameters. Null if this kind cannot be packed.
-  virtual std::shared_ptr<Experts> packed(WeightType) const { return nullptr; }
+  // These experts without tensors, in evaluation. Kinds without a packed form stay fp32. Raises Error, saying why, where
+  // that is impossible. By default it is.
+  virtual std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const;
 
   // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default
   // gathers rows, computes and combines; a kind with a fused kernel overrides it. The row of token j at expert e has

@@ -1,8 +1,11 @@
 #include "sparsight/moe/moe_layer.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/steps/experts.h"
+#include "sparsight/engine/steps/rows.h"
 #include "sparsight/moe/shared_experts.h"
 #include "sparsight/moe/validate_router.h"
+#include "sparsight/nn/packed_weights.h"
 
 namespace sparsight {
 
@@ -29,16 +32,6 @@ std::shared_ptr<Router> MoeLayer::make_own_router(const MoeSpec& spec, const Lay
         "router.scope");
   if (context.can_share_router && spec.shares_router()) return nullptr;
   return register_module("router", spec.make_router({context.width, spec.options.experts}));
-}
-
-bool MoeLayer::pack_experts(WeightType type) {
-  const auto replace = [&](const char* name, std::shared_ptr<Experts>& experts) {
-    const std::shared_ptr<Experts> packed = experts->packed(type);
-    if (packed) experts = replace_module(name, packed);
-    return packed != nullptr;
-  };
-  if (shared_) replace("shared", shared_);
-  return replace("experts", experts_);
 }
 
 ExpertContext MoeLayer::expert_context(const char* name, const MoeInput& input) const {
@@ -93,6 +86,25 @@ MoeOutput MoeLayer::forward(const MoeInput& input) {
   return out;
 }
 
+engine::Value MoeLayer::compile(engine::ProgramBuilder& builder, engine::Value tokens, engine::Value residual,
+                                const at::Tensor& factor, std::optional<int64_t> read) const {
+  const int64_t routing = router_ ? add_route(builder, path_, tokens, *router_, policy_) : builder.routing_of(path_);
+  engine::Shape out = tokens.shape;
+  out.columns = outputs_;
+  const engine::Value none;
+  const bool plain = !output_sigmoid_ && !factor.defined();
+  engine::Value y = builder.add<engine::ExpertsStep>(path_, routing, tokens, plain ? residual : none,
+                                                     builder.new_value(out), experts_->compile(builder.form()),
+                                                     read.value_or(out.rows()));
+  if (shared_)
+    y = builder.add<engine::SharedExpertsStep>(tokens, y, builder.new_value(out), shared_->compile(builder.form()));
+  if (output_sigmoid_)
+    y = builder.add<engine::ElementwiseStep>(y, none, builder.new_value(out), engine::Elementwise::sigmoid);
+  if (plain || (!residual.exists() && !factor.defined())) return y;
+  return builder.add<engine::ElementwiseStep>(y, residual, builder.new_value(out), engine::Elementwise::identity,
+                                              floats_of(factor));
+}
+
 namespace {
 
 template <class Wanted, class Visit>
@@ -126,13 +138,6 @@ void HasRouter::declare_settings(const std::function<void(const std::string& sec
   visit("capacity", capacity);
   policy().losses.declare(losses);
   visit("losses", losses);
-}
-
-int64_t pack_experts(torch::nn::Module& model, WeightType type) {
-  const torch::NoGradGuard no_grad;
-  int64_t layers = 0;
-  for_each<MoeLayer>(model, [&](MoeLayer& layer) { layers += layer.pack_experts(type) ? 1 : 0; });
-  return layers;
 }
 
 bool needs_post_step_update(const torch::nn::Module& model) {

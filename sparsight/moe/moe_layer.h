@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sparsight/cost/convention.h"
 #include "sparsight/cost/part_cost.h"
+#include "sparsight/engine/program_builder.h"
 #include "sparsight/moe/experts.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/moe_spec.h"
@@ -75,9 +77,10 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   RoutingPolicy& policy() override { return policy_; }
   Router& router() { return *router_; }
   Experts& experts() { return *experts_; }
-  // Replaces the experts, including shared ones, by packed ones (Experts::packed); false if the routed ones cannot be
-  // packed. References to the old experts stay valid; without any, their memory is freed.
-  bool pack_experts(WeightType type);
+  // Adds the layer to a program, in evaluation: returns residual + factor * apply(tokens), [B,S,outputs]. residual: none
+  // for 0. factor: [outputs], or undefined for ones. With `read`, only the first tokens of each image are read later.
+  engine::Value compile(engine::ProgramBuilder& builder, engine::Value tokens, engine::Value residual,
+                        const at::Tensor& factor, std::optional<int64_t> read = {}) const;
 
   // The parts "<path>.router", ".experts" and, if any, ".shared", for an image with layout.per_image tokens. For a
   // layer without a router pass the `deciding` one, whose cost is the model's.
@@ -103,9 +106,6 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   bool output_sigmoid_;
   RoutingPolicy policy_;
 };
-
-// For a model used only for inference: packs the experts of its MoE layers. Returns the number of layers.
-int64_t pack_experts(torch::nn::Module& model, WeightType type);
 
 // Whether a router of the model needs post_step_update(); otherwise routings need not be kept until the step ends.
 bool needs_post_step_update(const torch::nn::Module& model);

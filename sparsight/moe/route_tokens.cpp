@@ -33,6 +33,14 @@ void check_choices(const Router& router, const std::string& layer, const Routing
 
 }  // namespace
 
+int64_t add_route(engine::ProgramBuilder& builder, const std::string& layer, engine::Value tokens, const Router& router,
+                  const RoutingPolicy& policy) {
+  const double factor = capacity_factor(policy.capacity, /*training=*/false);
+  if (factor > 0 && policy.capacity.priority == "given")
+    fail("[capacity] priority = \"given\" has no form without tensors: the caller gives the priorities");
+  return builder.add_route(layer, tokens, router.compile(), {policy.capacity, factor, policy.gates});
+}
+
 Routing route_tokens(Router& router, const RouterInput& input, const RoutingPolicy& policy) {
   RouterInput routed_input = input;
   routed_input.threshold_gradient = policy.losses.variants.threshold_gradient;

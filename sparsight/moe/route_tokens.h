@@ -2,6 +2,7 @@
 // some. Letters: moe/axes.md.
 #pragma once
 
+#include "sparsight/engine/program_builder.h"
 #include "sparsight/moe/capacity.h"
 #include "sparsight/moe/gate_sums.h"
 #include "sparsight/moe/losses/routing_loss.h"
@@ -15,6 +16,11 @@ struct RoutingPolicy {
   LossOptions losses;
   GateRule gates = GateRule::router;
 };
+
+// Adds the decision of evaluation to a program (engine/steps/route.h); returns its number. Raises Error where the router
+// cannot be compiled, or [capacity] priority = "given" asks for numbers that only a caller has.
+int64_t add_route(engine::ProgramBuilder& builder, const std::string& layer, engine::Value tokens, const Router& router,
+                  const RoutingPolicy& policy);
 
 // The complete decision. Losses are computed if input.mode.losses, from the gates before drops.
 Routing route_tokens(Router& router, const RouterInput& input, const RoutingPolicy& policy);

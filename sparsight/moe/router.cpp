@@ -66,6 +66,12 @@ Routing Router::route(const RouterInput& input) {
   return routing;
 }
 
+std::unique_ptr<engine::Router> Router::compile() const { fail_compile("it has no compile()"); }
+
+void Router::fail_compile(const std::string& why) const {
+  fail("the router ", registered_name_, " has no form without tensors: ", why);
+}
+
 void Router::post_step_update(const std::vector<Routing>&) {}
 
 RouterCost Router::cost(const TokenLayout& layout) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 #include "sparsight/core/forward_mode.h"
 #include "sparsight/core/options.h"
 #include "sparsight/core/random.h"
+#include "sparsight/engine/router.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/router_cost.h"
 #include "sparsight/moe/routing.h"
@@ -100,12 +102,19 @@ class Router : public torch::nn::Module {
   // change buffers, so that its state is saved with the weights.
   virtual void post_step_update(const std::vector<Routing>& routings);
 
+  // This router without tensors, in evaluation: the same choices. Raises Error, saying why, where that is impossible, as
+  // where it draws random numbers in evaluation. By default it is.
+  virtual std::unique_ptr<engine::Router> compile() const;
+
   // Cost of an image with layout.per_image tokens. By default an estimate, marked as such: each matrix among the
   // parameters is a linear map of each token, and a token gets as many experts as the setting `k` says, or one.
   virtual RouterCost cost(const TokenLayout& layout) const;
   void assume_choices(int64_t k) { assumed_choices_ = k; }
 
  protected:
+  // Raises Error for compile().
+  [[noreturn]] void fail_compile(const std::string& why) const;
+
   // The decision; called by route() with padding set to 0. It need not set layer, layout, groups, valid, target or
   // priority, and may assign padding to experts: route() removes those assignments. A router whose decision about one
   // token depends on others must look at input.context.valid itself.

@@ -38,7 +38,6 @@ torch_sources(
   moe/experts/mlp_experts.cpp
   moe/experts/moe_mlp.cpp
   moe/experts/norm_conv_experts.cpp
-  moe/experts/packed_mlp_experts.cpp
   moe/experts/patch_conv.cpp
   moe/experts/recompute.cpp
   moe/experts/swiglu_experts.cpp

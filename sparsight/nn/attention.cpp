@@ -43,7 +43,7 @@ at::Tensor AttentionImpl::forward(const at::Tensor& x, LayerNorm norm) {
 
 at::Tensor AttentionImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop,
                                            const at::Tensor& gamma) {
-  if (!has_linear_kernels(x))
+  if (!suits_kernels(x))
     return add_residual(project(fully_connected_of_norm(x, *norm, *qkv_), x.size(1), gamma), {x, drop});
   const LinearWeights proj = scaled(*proj_, gamma);
   return attention_residual(x.contiguous(), norm->row_norm(),

@@ -7,6 +7,7 @@
 #include <torch/nn/module.h>
 
 #include "sparsight/cost/part_cost.h"
+#include "sparsight/nn/packed_convs.h"
 #include "sparsight/ops/weight_type.h"
 
 namespace sparsight {
@@ -17,7 +18,8 @@ class ConvBlock : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& x, bool batch_statistics) = 0;
   // Per image. map: size of the input, set to that of the output.
   virtual std::vector<PartCost> cost(const std::string& path, MapSize& map) const = 0;
-  virtual void pack(WeightType type) = 0;  // see ImageModel::pack
+  // The block without tensors, in evaluation: with its running averages and packed weights.
+  virtual std::vector<engine::ConvStep> conv_steps(WeightType type) const = 0;
 };
 
 }  // namespace sparsight

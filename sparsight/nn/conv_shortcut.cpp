@@ -10,7 +10,6 @@ ConvShortcut::ConvShortcut(int64_t in, int64_t out, int64_t stride, bool with_no
 }
 
 at::Tensor ConvShortcut::forward(const at::Tensor& x, bool batch_statistics) {
-  if (!(norm_ && batch_statistics) && packed_.usable(x)) return packed_.run(x);
   const at::Tensor y = conv_->forward(x);
   return norm_ ? norm_->forward(y, batch_statistics) : y;
 }
@@ -22,10 +21,10 @@ std::vector<PartCost> ConvShortcut::cost(const std::string& path, MapSize& map) 
   return parts;
 }
 
-void ConvShortcut::pack(WeightType type) {
+std::vector<engine::ConvStep> ConvShortcut::conv_steps(WeightType type) const {
   std::vector<engine::ConvStep> steps;
   steps.push_back(conv_step(*conv_, type, norm_ ? norm_.get() : nullptr));
-  packed_.pack(std::move(steps), tensors_of(*this));
+  return steps;
 }
 
 }  // namespace sparsight

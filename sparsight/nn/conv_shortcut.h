@@ -3,7 +3,6 @@
 #pragma once
 
 #include "sparsight/nn/conv_block.h"
-#include "sparsight/nn/packed_convs.h"
 
 namespace sparsight {
 
@@ -12,12 +11,11 @@ class ConvShortcut : public ConvBlock {
   ConvShortcut(int64_t in, int64_t out, int64_t stride, bool with_norm);
   at::Tensor forward(const at::Tensor& x, bool batch_statistics) override;
   std::vector<PartCost> cost(const std::string& path, MapSize& map) const override;
-  void pack(WeightType type) override;
+  std::vector<engine::ConvStep> conv_steps(WeightType type) const override;
 
  private:
   Conv conv_;
   BatchNorm norm_{nullptr};
-  PackedConvs packed_;
 };
 
 }  // namespace sparsight

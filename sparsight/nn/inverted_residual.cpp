@@ -33,7 +33,7 @@ InvertedResidual::InvertedResidual(const InvertedResidualOptions& options) : opt
   names_.insert(names_.end(), norm_names.begin(), norm_names.end());
 }
 
-void InvertedResidual::pack(WeightType type) {
+std::vector<engine::ConvStep> InvertedResidual::conv_steps(WeightType type) const {
   std::vector<engine::ConvStep> steps;
   engine::ConvBuffer from = engine::ConvBuffer::input;
   for (size_t i = 0; i + 1 < convs_.size(); ++i) {
@@ -46,11 +46,10 @@ void InvertedResidual::pack(WeightType type) {
   last.from = from;
   last.has_residual = adds_input();
   steps.push_back(std::move(last));
-  packed_.pack(std::move(steps), tensors_of(*this));
+  return steps;
 }
 
 at::Tensor InvertedResidual::forward(const at::Tensor& x, bool batch_statistics) {
-  if (!batch_statistics && packed_.usable(x)) return packed_.run(x);
   at::Tensor y = x;
   for (size_t i = 0; i < convs_.size(); ++i) {
     y = norms_[i]->forward(convs_[i]->forward(y), batch_statistics);

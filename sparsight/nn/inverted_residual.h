@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "sparsight/nn/conv_block.h"
-#include "sparsight/nn/packed_convs.h"
 
 namespace sparsight {
 
@@ -28,7 +27,7 @@ class InvertedResidual : public ConvBlock {
   explicit InvertedResidual(const InvertedResidualOptions& options);
   at::Tensor forward(const at::Tensor& x, bool batch_statistics) override;
   std::vector<PartCost> cost(const std::string& path, MapSize& map) const override;
-  void pack(WeightType type) override;
+  std::vector<engine::ConvStep> conv_steps(WeightType type) const override;
 
  private:
   bool adds_input() const { return options_.has_residual() && !options_.branch; }
@@ -37,7 +36,6 @@ class InvertedResidual : public ConvBlock {
   std::vector<Conv> convs_;         // conv.0.0, conv.1.0 and conv.2; with `expand` 1 conv.0.0 and conv.1
   std::vector<BatchNorm> norms_;    // conv.0.1, conv.1.1 and conv.3; conv.0.1 and conv.2
   std::vector<std::string> names_;  // of convs_, then of norms_
-  PackedConvs packed_;
 };
 
 }  // namespace sparsight

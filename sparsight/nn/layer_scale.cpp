@@ -17,4 +17,9 @@ LinearWeights scaled(const LinearImpl& linear, const at::Tensor& gamma) {
   return {linear.weight * gamma.unsqueeze(1), linear.bias.defined() ? linear.bias * gamma : linear.bias};
 }
 
+cpu::PackedLinear packed_linear(const LinearImpl& linear, WeightType type, const at::Tensor& gamma) {
+  const LinearWeights weights = scaled(linear, gamma);
+  return packed_linear(weights.weight, weights.bias, type);
+}
+
 }  // namespace sparsight

@@ -4,6 +4,7 @@
 
 #include <torch/nn/pimpl.h>
 
+#include "sparsight/nn/packed_weights.h"
 #include "sparsight/nn/linear.h"
 
 namespace sparsight {
@@ -29,5 +30,8 @@ struct LinearWeights {
 // The weights of gamma * linear(x), differentiable. A branch whose last layer has them needs no step of its own for
 // its scale, neither in the kernels of training nor in packed weights. gamma: [outputs], or undefined for ones.
 LinearWeights scaled(const LinearImpl& linear, const at::Tensor& gamma);
+
+// The same weights packed for inference.
+cpu::PackedLinear packed_linear(const LinearImpl& linear, WeightType type, const at::Tensor& gamma = {});
 
 }  // namespace sparsight

@@ -2,21 +2,10 @@
 
 #include <ATen/autocast_mode.h>
 
-#include "sparsight/core/engines.h"
-#include "sparsight/nn/onednn_linear.h"
 #include "sparsight/ops/grouped_linear.h"
 #include "sparsight/ops/product_type.h"
 
 namespace sparsight {
-namespace {
-
-// The kernels for bf16, in which oneDNN is not asked.
-Engine linear_engine() {
-  if (product_type() == ProductType::bf16) return Engine::kernels;
-  return engine_of(at::GradMode::is_enabled() ? EngineUse::linear_training : EngineUse::linear_inference);
-}
-
-}  // namespace
 
 LinearImpl::LinearImpl(int64_t inputs, int64_t outputs, bool with_bias)
     : weight(register_parameter("weight", parameter_zeros({outputs, inputs}))) {
@@ -28,22 +17,18 @@ bool suits_kernels(const at::Tensor& x) {
          (!at::autocast::is_autocast_enabled(at::kCPU) || product_type() == ProductType::bf16);
 }
 
-bool has_linear_kernels(const at::Tensor& x) { return suits_kernels(x) && linear_engine() == Engine::kernels; }
-
 at::Tensor fully_connected(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (!suits_kernels(x)) return at::linear(x, weight, bias);
   const at::Tensor rows = x.reshape({-1, x.size(-1)});
   const at::Tensor out =
-      linear_engine() == Engine::onednn
-          ? onednn_linear(rows, weight, bias)
-          : grouped_linear(rows, one_group(rows), weight.t().unsqueeze(0), bias.defined() ? bias.unsqueeze(0) : bias);
+      grouped_linear(rows, one_group(rows), weight.t().unsqueeze(0), bias.defined() ? bias.unsqueeze(0) : bias);
   std::vector<int64_t> sizes = x.sizes().vec();
   sizes.back() = weight.size(0);
   return out.view(sizes);
 }
 
 at::Tensor fully_connected_of_norm(const at::Tensor& x, LayerNormImpl& norm, LinearImpl& linear) {
-  if (!has_linear_kernels(x)) return linear.forward(norm.forward(x));
+  if (!suits_kernels(x)) return linear.forward(norm.forward(x));
   const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
   std::vector<int64_t> sizes = x.sizes().vec();
   sizes.back() = linear.weight.size(0);

@@ -10,11 +10,8 @@
 namespace sparsight {
 
 // Whether the kernels of ops/ can take this input: fp32 on a CPU, under autocast only if they multiply bf16
-// (ops/product_type.h).
+// (ops/product_type.h). Other layers are ATen's.
 bool suits_kernels(const at::Tensor& x);
-
-// Whether fully connected layers run on them: oneDNN may be faster here (core/engines.h). Otherwise they are ATen's.
-bool has_linear_kernels(const at::Tensor& x);
 
 // x: [...,inputs], weight: [outputs,inputs], bias: [outputs] or undefined. Returns [...,outputs].
 at::Tensor fully_connected(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);

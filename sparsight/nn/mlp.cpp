@@ -16,7 +16,7 @@ at::Tensor MlpImpl::forward(const at::Tensor& x) { return forward(x, DropoutMask
 
 at::Tensor MlpImpl::forward(const at::Tensor& x, const DropoutMask& hidden, const at::Tensor& gamma) {
   const LinearWeights last = scaled(*fc2_, gamma);
-  if (!has_linear_kernels(x)) {
+  if (!suits_kernels(x)) {
     at::Tensor y = activate(fc1_->forward(x), activation_);
     if (hidden.defined()) y = dropped(y, {.dropout = hidden});
     return fully_connected(y, last.weight, last.bias);
@@ -32,7 +32,7 @@ at::Tensor MlpImpl::forward(const at::Tensor& x, const DropoutMask& hidden, cons
 }
 
 at::Tensor MlpImpl::forward(const at::Tensor& x, LayerNorm norm) {
-  if (!has_linear_kernels(x)) return forward(norm->forward(x));
+  if (!suits_kernels(x)) return forward(norm->forward(x));
   const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
   return norm_mlp(rows, norm->row_norm(), {fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias, activation_}).view_as(x);
 }
@@ -43,7 +43,7 @@ at::Tensor MlpImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const 
 
 at::Tensor MlpImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop,
                                      const DropoutMask& hidden, const at::Tensor& gamma) {
-  if (hidden.defined() || !has_linear_kernels(x))
+  if (hidden.defined() || !suits_kernels(x))
     return add_residual(forward(norm->forward(x), hidden, gamma), {x, drop});
   const LinearWeights last = scaled(*fc2_, gamma);
   const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();

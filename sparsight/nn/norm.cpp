@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "sparsight/nn/packed_weights.h"
 #include "sparsight/ops/layer_norm.h"
 
 namespace sparsight {
@@ -29,6 +30,10 @@ at::Tensor LayerNormImpl::forward(const at::Tensor& x) {
 RowNorm LayerNormImpl::row_norm() const { return {weight, bias, epsilon_}; }
 
 void LayerNormImpl::initialize(const InitRandom&) { norm_identity(weight, bias); }
+
+engine::Norm packed_norm(const LayerNormImpl& norm) {
+  return {floats_of(norm.weight), floats_of(norm.bias), static_cast<float>(norm.epsilon())};
+}
 
 GroupNormImpl::GroupNormImpl(int64_t groups, int64_t channels)
     : weight(register_parameter("weight", torch::ones({channels}))),

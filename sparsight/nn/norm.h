@@ -4,6 +4,7 @@
 #include <torch/nn/pimpl.h>
 
 #include "sparsight/cost/layer_cost.h"
+#include "sparsight/engine/transformer_block.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/ops/norm_linear.h"
 
@@ -27,6 +28,9 @@ class LayerNormImpl : public torch::nn::Module, public Initialized {
   double epsilon_;
 };
 TORCH_MODULE(LayerNorm);
+
+// The same without tensors.
+engine::Norm packed_norm(const LayerNormImpl& norm);
 
 // Over groups of channels, epsilon 1e-5. channels must be a multiple of groups.
 class GroupNormImpl : public torch::nn::Module, public Initialized {

@@ -1,7 +1,6 @@
 #include "sparsight/nn/packed_convs.h"
 
 #include "sparsight/core/error.h"
-#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 namespace {
@@ -45,24 +44,6 @@ engine::Affine packed_affine(const BatchNormImpl& norm) {
 
 engine::GroupNorm packed_group_norm(const GroupNormImpl& norm) {
   return {floats_of(norm.weight), floats_of(norm.bias), norm.groups(), GroupNormImpl::kEpsilon};
-}
-
-void PackedConvs::pack(std::vector<engine::ConvStep> steps, std::vector<at::Tensor> sources) {
-  convs_ = std::make_shared<const engine::ConvChain>(std::move(steps));
-  sources_ = CopiedTensors(std::move(sources));
-}
-
-bool PackedConvs::usable(const at::Tensor& x) const {
-  return convs_ && sources_.is_usable_for(x, convs_->type(), EngineUse::conv_inference);
-}
-
-at::Tensor PackedConvs::run(const at::Tensor& x) const {
-  const at::Tensor in = x.contiguous(at::MemoryFormat::ChannelsLast);
-  const engine::ConvChain::Map map{in.size(2), in.size(3), in.size(1)}, out = convs_->output(map);
-  at::Tensor y = at::empty({in.size(0), out.channels, out.height, out.width},
-                           in.options().memory_format(at::MemoryFormat::ChannelsLast));
-  convs_->run(cpu::torch_threads(), in.const_data_ptr<float>(), y.data_ptr<float>(), in.size(0), map);
-  return y;
 }
 
 }  // namespace sparsight

@@ -3,13 +3,13 @@
 #include <cmath>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/steps/blocks.h"
+#include "sparsight/engine/steps/maps.h"
 #include "sparsight/nn/linear.h"
 #include "sparsight/nn/patches.h"
 #include "sparsight/nn/residual_block.h"
 #include "sparsight/nn/resnet_block.h"
-#include "sparsight/ops/cpu/patch_linear.h"
 #include "sparsight/ops/patch_linear.h"
-#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 
@@ -34,8 +34,7 @@ std::shared_ptr<ConvBlock> stem_block(int64_t in, int64_t out, int64_t stride, b
 
 }  // namespace
 
-PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options)
-    : side_(options.patch), has_batch_norm_(options.stem_batch_norm && !options.stem.empty()) {
+PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options) {
   PatchEmbeddingOptions projection = options;
   std::shared_ptr<torch::nn::Module> stem;
   for (const int64_t channels : options.stem) {
@@ -50,17 +49,15 @@ PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options)
   proj_ = register_module("proj", PatchProjection(projection));
 }
 
-void PatchEmbeddingImpl::pack(WeightType type) {
-  for (const auto& block : stem_) block->pack(type);
-  const at::Tensor &weight = proj_->weight, &bias = proj_->bias;
-  packed_ = std::make_shared<const engine::PatchEmbedding>(packed_linear(weight, bias, type), weight.size(2));
-  packed_sources_ = CopiedTensors(tensors_of(*proj_));
-}
-
-bool PatchEmbeddingImpl::uses_packed(const at::Tensor& images, bool batch_statistics) const {
-  return packed_ && !(has_batch_norm_ && batch_statistics) && images.size(2) % side_ == 0 &&
-         images.size(3) % side_ == 0 &&
-         packed_sources_.is_usable_for(images, packed_->type(), EngineUse::linear_inference);
+engine::Value PatchEmbeddingImpl::compile(engine::ProgramBuilder& builder, const engine::Shape& tokens,
+                                          std::vector<float> prefix, std::vector<float> positions) const {
+  engine::Value map = stem_.empty() ? builder.planes() : builder.map();
+  const int64_t planes = stem_.empty() ? map.shape.height : 0;
+  for (const auto& block : stem_) map = engine::add_convs(builder, map, block->conv_steps(builder.type()));
+  return builder.add<engine::EmbedStep>(
+      map, builder.new_value(tokens), planes,
+      engine::PatchEmbedding(packed_linear(proj_->weight, proj_->bias, builder.type()), proj_->weight.size(2)),
+      std::move(prefix), std::move(positions));
 }
 
 at::Tensor PatchEmbeddingImpl::stem_map(const at::Tensor& images, bool batch_statistics) {
@@ -69,24 +66,10 @@ at::Tensor PatchEmbeddingImpl::stem_map(const at::Tensor& images, bool batch_sta
   return map;
 }
 
-void PatchEmbeddingImpl::forward_packed(const at::Tensor& images, const at::Tensor& positions,
-                                        const at::Tensor& tokens) {
-  const at::Tensor map = stem_map(images, /*batch_statistics=*/false);
-  packed_->run(cpu::torch_threads(), cpu::strided_images(map),
-               positions.defined() ? positions.const_data_ptr<float>() : nullptr,
-               {tokens.data_ptr<float>(), tokens.stride(0)});
-}
-
 at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images, bool batch_statistics) {
   const at::Tensor& weight = proj_->weight;
-  if (uses_packed(images, batch_statistics)) {
-    const int64_t patches = images.size(2) / side_ * (images.size(3) / side_);
-    at::Tensor tokens = at::empty({images.size(0), patches, weight.size(0)}, images.options());
-    forward_packed(images, {}, tokens);
-    return tokens;
-  }
   const at::Tensor map = stem_map(images, batch_statistics);
-  if (has_linear_kernels(map))
+  if (suits_kernels(map))
     return patch_linear(map, weight,
                         proj_->bias.defined() ? proj_->bias : at::zeros({weight.size(0)}, weight.options()));
   return fully_connected(image_patches(map, weight.size(2)), weight.flatten(1), proj_->bias);

@@ -9,8 +9,9 @@
 
 #include "sparsight/cost/layer_cost.h"
 #include "sparsight/engine/patch_embedding.h"
+#include "sparsight/engine/program_builder.h"
 #include "sparsight/nn/conv_block.h"
-#include "sparsight/nn/copied_tensors.h"
+#include "sparsight/nn/packed_weights.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
@@ -43,23 +44,17 @@ class PatchEmbeddingImpl : public torch::nn::Module {
   // images: [B,C,H,W], H and W multiples of the patch side. Returns [B,(H/patch)*(W/patch),D], row by row.
   // batch_statistics: of the stem's batch norms, if it has any.
   at::Tensor forward(const at::Tensor& images, bool batch_statistics = false);
-  // For inference on packed weights, where uses_packed(): the tokens plus positions, [S,D] contiguous, or
-  // undefined for none. Writes them to `tokens`, [B,S,D], whose images may have a stride of their own.
-  void forward_packed(const at::Tensor& images, const at::Tensor& positions, const at::Tensor& tokens);
-  bool uses_packed(const at::Tensor& images, bool batch_statistics) const;
   std::vector<PartCost> cost(MapSize image) const;  // per image
-  void pack(WeightType type);                       // see ImageModel::pack
+  // Adds the embedding to a program: [B,prefix + S,D], with the numbers of the prefix and the positions of the patches.
+  engine::Value compile(engine::ProgramBuilder& builder, const engine::Shape& tokens, std::vector<float> prefix,
+                        std::vector<float> positions) const;
 
  private:
   // [B,C',H',W'], or the images if there is no stem.
   at::Tensor stem_map(const at::Tensor& images, bool batch_statistics);
 
   std::vector<std::shared_ptr<ConvBlock>> stem_;
-  int64_t side_;  // of a patch, in pixels
-  bool has_batch_norm_;
   PatchProjection proj_{nullptr};
-  std::shared_ptr<const engine::PatchEmbedding> packed_;  // of proj_
-  CopiedTensors packed_sources_;
 };
 TORCH_MODULE(PatchEmbedding);
 

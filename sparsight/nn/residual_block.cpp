@@ -12,7 +12,7 @@ ResidualBlockImpl::ResidualBlockImpl(const ResidualBlockOptions& options)
     shortcut_ = register_module("shortcut", Conv(ConvOptions{options.in, options.out, 1, options.stride}));
 }
 
-void ResidualBlockImpl::pack(WeightType type) {
+std::vector<engine::ConvStep> ResidualBlockImpl::conv_steps(WeightType type) const {
   std::vector<engine::ConvStep> steps;
   if (shortcut_) steps.push_back(conv_step(*shortcut_, type));
   engine::ConvStep first = conv_step(*conv1_, type);
@@ -26,11 +26,10 @@ void ResidualBlockImpl::pack(WeightType type) {
   second.has_residual = second.relu = !branch_;
   second.residual = shortcut_ ? engine::ConvBuffer::output : engine::ConvBuffer::input;
   steps.push_back(std::move(second));
-  packed_.pack(std::move(steps), tensors_of(*this));
+  return steps;
 }
 
 at::Tensor ResidualBlockImpl::forward(const at::Tensor& x) {
-  if (packed_.usable(x)) return packed_.run(x);
   const at::Tensor hidden = at::relu(norm1_->forward(conv1_->forward(x)));
   const at::Tensor branch = norm2_->forward(conv2_->forward(hidden));
   return branch_ ? branch : at::relu((shortcut_ ? shortcut_->forward(x) : x) + branch);

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "sparsight/nn/conv_block.h"
-#include "sparsight/nn/packed_convs.h"
 
 namespace sparsight {
 
@@ -23,7 +22,7 @@ class ResidualBlockImpl : public ConvBlock {
   at::Tensor forward(const at::Tensor& x);
   at::Tensor forward(const at::Tensor& x, bool) override { return forward(x); }
   std::vector<PartCost> cost(const std::string& path, MapSize& map) const override;
-  void pack(WeightType type) override;
+  std::vector<engine::ConvStep> conv_steps(WeightType type) const override;
 
  private:
   Conv conv1_;
@@ -32,7 +31,6 @@ class ResidualBlockImpl : public ConvBlock {
   GroupNorm norm2_;
   Conv shortcut_{nullptr};  // 1x1, where the shape changes
   bool branch_;
-  PackedConvs packed_;
 };
 TORCH_MODULE(ResidualBlock);
 

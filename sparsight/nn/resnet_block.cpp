@@ -26,7 +26,7 @@ ResnetBlock::ResnetBlock(const ResnetBlockOptions& options) : branch_(options.br
   shortcut_norm_ = downsample->register_module("1", torchvision_norm(options.out()));
 }
 
-void ResnetBlock::pack(WeightType type) {
+std::vector<engine::ConvStep> ResnetBlock::conv_steps(WeightType type) const {
   std::vector<engine::ConvStep> steps;
   if (shortcut_) steps.push_back(conv_step(*shortcut_, type, shortcut_norm_.get()));
   engine::ConvBuffer from = engine::ConvBuffer::input;
@@ -42,11 +42,10 @@ void ResnetBlock::pack(WeightType type) {
     }
     steps.push_back(std::move(step));
   }
-  packed_.pack(std::move(steps), tensors_of(*this));
+  return steps;
 }
 
 at::Tensor ResnetBlock::forward(const at::Tensor& x, bool batch_statistics) {
-  if (!batch_statistics && packed_.usable(x)) return packed_.run(x);
   at::Tensor y = x;
   for (size_t i = 0; i < convs_.size(); ++i) {
     y = norms_[i]->forward(convs_[i]->forward(y), batch_statistics);

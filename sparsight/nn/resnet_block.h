@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sparsight/nn/conv_block.h"
-#include "sparsight/nn/packed_convs.h"
 
 namespace sparsight {
 
@@ -28,7 +27,7 @@ class ResnetBlock : public ConvBlock {
   explicit ResnetBlock(const ResnetBlockOptions& options);
   at::Tensor forward(const at::Tensor& x, bool batch_statistics) override;
   std::vector<PartCost> cost(const std::string& path, MapSize& map) const override;
-  void pack(WeightType type) override;
+  std::vector<engine::ConvStep> conv_steps(WeightType type) const override;
 
  private:
   std::vector<Conv> convs_;           // conv1, conv2 and, of a bottleneck, conv3
@@ -36,7 +35,6 @@ class ResnetBlock : public ConvBlock {
   Conv shortcut_{nullptr};            // downsample.0, 1x1, where the shape changes; else null
   BatchNorm shortcut_norm_{nullptr};  // downsample.1
   bool branch_;
-  PackedConvs packed_;
 };
 
 }  // namespace sparsight

@@ -10,7 +10,7 @@ torch_sources(
   nn/conv.cpp
   nn/conv_parts.cpp
   nn/conv_shortcut.cpp
-  nn/copied_tensors.cpp
+  nn/packed_weights.cpp
   nn/packed_convs.cpp
   nn/glorot.cpp
   nn/init.cpp
@@ -19,7 +19,6 @@ torch_sources(
   nn/linear.cpp
   nn/mlp.cpp
   nn/norm.cpp
-  nn/onednn_linear.cpp
   nn/patch_embedding.cpp
   nn/residual_block.cpp
   nn/resnet_block.cpp

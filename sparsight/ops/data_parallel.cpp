@@ -11,7 +11,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/graph_task.h>
 
-#include "sparsight/core/engines.h"
 #include "sparsight/ops/no_second_derivative.h"
 #include "sparsight/ops/packed_cache.h"
 #include "sparsight/ops/product_type.h"
@@ -30,12 +29,10 @@ template <class Body>
 void on_each_thread(int64_t count, const Body& body) {
   const at::ThreadLocalState state;
   const ProductType products = product_type();
-  const Engines chosen = engines();
   cpu::PackedCopies* const packed = cpu::PackedCopies::current();
   at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
     const at::ThreadLocalStateGuard guard(state);
     const ProductScope product_scope(products);
-    const EngineScope engine_scope(chosen);
     const PackedCacheScope packed_scope(packed);
     for (int64_t i = begin; i < end; ++i) body(i);
   });

@@ -7,8 +7,8 @@
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
 #include "sparsight/io/checksum.h"
+#include "sparsight/io/run_folder.h"
 #include "sparsight/jobs/slurm.h"
-#include "sparsight/models/recorded_engines.h"
 #include "sparsight/reproduce/figure_settings.h"
 #include "sparsight/reproduce/results.h"
 
@@ -99,7 +99,7 @@ std::string run_text(const Figure& figure, const FigureRun& run) {
 FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
   const FigureJobs jobs = jobs_of(figure, request.run, request.data);
   const JobStore store = store_of(jobs);
-  const RecordedEngineScope same_engines(store.environment());
+  warn_of_other_kernels(store.environment());
   FigureOutcome outcome;
   outcome.figure = &figure;
   outcome.run = jobs.run;
@@ -137,7 +137,7 @@ FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
 void work_on_figure(const Figure& figure, const FigureRun& run) {
   const FigureJobs jobs = jobs_of(figure, run);
   const JobStore store = store_of(jobs);
-  const RecordedEngineScope same_engines(store.environment());
+  warn_of_other_kernels(store.environment());
   work_once(jobs.list, store);
 }
 

@@ -136,6 +136,8 @@ void fit_to_classes(AttackPlan& plan, int64_t classes) {
   }
 }
 
+bool has_gradients(const AttackPlan& plan) { return std::ranges::any_of(plan.stages, uses_gradients); }
+
 void check_gradients(const AttackPlan& plan, const std::string& packed) {
   for (const CascadeStage& stage : plan.stages)
     if (!packed.empty() && uses_gradients(stage))

@@ -32,6 +32,8 @@ void fit_to_labels(AttackPlan& plan, bool several_labels);
 // Replaces losses that need more classes than there are by the margin, with a note: dlr needs 3, targeted dlr 4.
 void fit_to_classes(AttackPlan& plan, int64_t classes);
 
+// Whether a stage needs gradients.
+bool has_gradients(const AttackPlan& plan);
 // Raises UsageError where a stage needs gradients that weights packed as `packed` do not have; "": they are not packed.
 void check_gradients(const AttackPlan& plan, const std::string& packed);
 // Raises UsageError where passes of the model differ, but a stage does not average over several.

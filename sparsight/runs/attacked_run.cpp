@@ -31,11 +31,12 @@ LoadedModel load_model_of(const AttackRequest& request, std::vector<std::string>
 }  // namespace
 
 AttackedRun load_attacked(const AttackRequest& request, const AttackPlan& plan) {
-  AttackedRun run{load_model_of(request, plan.model_overrides), ""};
+  AttackedRun run{load_model_of(request, plan.model_overrides), "", {}};
   apply_threads(read_section<RunOptions>(run.loaded.config, "run"));
   run.fingerprint = weights_fingerprint(*run.loaded.model);
   if (request.precision == "fp64") run.loaded.model->to(at::kDouble);
-  if (!request.weights.empty()) pack_weights(run.loaded, request.weights);
+  else if (!has_gradients(plan) || !request.weights.empty())
+    run.program = program_of(run.loaded, request.weights);
   return run;
 }
 

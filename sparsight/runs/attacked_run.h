@@ -9,6 +9,7 @@ namespace sparsight {
 struct AttackedRun {
   LoadedModel loaded;
   std::string fingerprint;  // of the weights as trained: names and values of all parameters and buffers
+  std::shared_ptr<const ProgramModel> program = {};  // of an attack without gradients; null where there is none
 };
 
 // Sets the number of threads too. Raises UsageError where what a file of weights alone does not say is not given.

@@ -94,12 +94,13 @@ std::vector<int64_t> positions_apart(const DataSet& part, const std::string& nam
   return apart;
 }
 
-void count_confusion(const LoadedModel& loaded, const DataSetPtr& images, ConfusionCounts& counts) {
+void count_confusion(LoadedModel& loaded, const DataSetPtr& images, ConfusionCounts& counts) {
   const auto loader =
       evaluation_loader(images, loaded.eval_transforms, read_section<LoaderOptions>(loaded.config, "loader"));
   const bool bf16 = use_bf16(read_section<TrainOptions>(loaded.config, "train").precision);
+  if (!bf16) compile(loaded, images->size());
   ConfusionObserver observer(counts);
-  const Predictor model = [&](const ModelInput& input) { return loaded.model->forward(input); };
+  const Predictor model = [&](const ModelInput& input) { return loaded.forward(input); };
   evaluate(model, *loader, loaded.shape.classes, loaded.task_loss, bf16, "confusions", {&observer});
   if (interrupted()) fail("interrupted after ", counts.images(), " images");
   if (observer.is_routed)
@@ -110,7 +111,7 @@ void count_confusion(const LoadedModel& loaded, const DataSetPtr& images, Confus
 
 CountedConfusion held_out_confusion(const HeldOutRequest& request) {
   check_split_overrides(request.overrides);
-  const LoadedModel loaded = load_model(request.run, request.checkpoint, request.overrides);
+  LoadedModel loaded = load_model(request.run, request.checkpoint, request.overrides);
   need_softmax(loaded);
   ConfusionCounts counts(request.kind, std::ssize(loaded.data.classes));
   const RunOptions run = read_section<RunOptions>(loaded.config, "run");

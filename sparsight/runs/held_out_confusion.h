@@ -46,6 +46,6 @@ std::vector<int64_t> positions_apart(const DataSet& part, const std::string& nam
                                      const std::vector<std::pair<std::string, DataSetPtr>>& others);
 
 // Counts the predictions of the model on these images.
-void count_confusion(const LoadedModel& loaded, const DataSetPtr& images, ConfusionCounts& counts);
+void count_confusion(LoadedModel& loaded, const DataSetPtr& images, ConfusionCounts& counts);
 
 }  // namespace sparsight

@@ -43,11 +43,6 @@ bool clips_all(const AttackPlan& plan) {
   return std::ranges::all_of(plan.stages, [](const CascadeStage& stage) { return attack_of(stage)->clips_pixels(); });
 }
 
-bool has_gradients(const AttackPlan& plan) {
-  return std::ranges::any_of(plan.stages,
-                             [](const CascadeStage& stage) { return attack_of(stage)->needs_gradients(); });
-}
-
 bool couples_images(const AttackPlan& plan) {
   return std::ranges::any_of(plan.stages, [](const CascadeStage& stage) { return attack_of(stage)->couples_images(); });
 }
@@ -89,7 +84,10 @@ class AttackWork {
         images_(loaded_, request.split, request.images, request.precision == "fp64" ? at::kDouble : at::kFloat),
         identity_(identity_checked()),
         folder_(attack_folder(request), identity_),
-        inner_(loaded_.model, {.mode = mode(), .seed = request.seed}),
+        inner_(loaded_.model, {.mode = mode(),
+                               .seed = request.seed,
+                               .program = attacked_.program,
+                               .only_program = !request.weights.empty()}),
         model_(inner_, request.exact) {}
 
   Json run(const OnAttackResult& on_result) {

@@ -16,7 +16,6 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/safetensors.h"
-#include "sparsight/models/recorded_engines.h"
 #include "sparsight/report/explain_folder.h"
 #include "sparsight/report/report.h"
 #include "sparsight/report/superclass_folder.h"
@@ -109,7 +108,7 @@ void resume_training(const std::string& path, const ResumeOptions& options, std:
     print_result(folder, out);
     return;
   }
-  const RecordedEngineScope same_engines(folder.env());
+  warn_of_other_kernels(folder.env());
   Config config = Config::from_text(read_file(folder.config(), kMaxConfigBytes), folder.config());
   const bool fresh = !folder.has_checkpoint("last");
   if (fresh && folder.has_checkpoint("best")) fail_without_last(folder, options.go_on);

@@ -14,5 +14,4 @@ torch_free_tests(
   core/toml_test.cpp)
 light_tests(
   core/config_test.cpp
-  core/engines_test.cpp
   core/input_file_test.cpp)

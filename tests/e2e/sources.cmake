@@ -25,7 +25,6 @@ light_tests(
   e2e/normalisation_test.cpp
   e2e/predict_test.cpp
   e2e/recipe_test.cpp
-  e2e/recorded_engines_test.cpp
   e2e/records_test.cpp
   e2e/reproduce_test.cpp
   e2e/routing_seams_test.cpp

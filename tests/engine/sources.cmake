@@ -1,1 +1,3 @@
-torch_free_tests(engine/engine_test.cpp)
+torch_free_tests(
+  engine/engine_test.cpp
+  engine/program_test.cpp)

@@ -50,7 +50,7 @@ std::string error_of_checkpoint(const testing::TemporaryFolder& folder, const Ch
   return testing::message_of([&] { load_model(folder.path("a")); });
 }
 
-at::Tensor answer(const LoadedModel& loaded) { return loaded.model->forward({at::ones({1, 1, 8, 8})}).logits; }
+at::Tensor answer(const LoadedModel& loaded) { return loaded.forward({at::ones({1, 1, 8, 8})}).logits; }
 
 }  // namespace
 
@@ -187,7 +187,6 @@ TEST(LoadModel, CheckpointsFromBeforeNormalisationWasTheModelsGiveTheSameBits) {
   LoadOptions strict;
   strict.strict = true;
   load_weights(*plain, earlier.weights, strict);
-  plain->pack(WeightType::fp32);  // as load_model does
   const at::Tensor input = make_normalize(options)(image, unused).unsqueeze(0);
   EXPECT_TRUE(at::equal(plain->forward({input}).logits, predicted("earlier")));
 }
@@ -306,31 +305,43 @@ TEST(ModelImage, ResizesAndCropsToWhatTheModelTakes) {
   }
 }
 
-TEST(LoadModel, PacksWeightsForInference) {
+TEST(LoadModel, IsReplacedByItsProgram) {
+  const testing::TemporaryFolder folder;
+  write_checkpoint(folder.path("a"), untrained_checkpoint());
+  const torch::NoGradGuard no_grad;
+  const LoadedModel plain = load_model(folder.path("a"));
+  const at::Tensor expected = answer(plain);
+  for (const int64_t images : {1, 16}) {
+    LoadedModel loaded = load_model(folder.path("a"));
+    compile(loaded, images);
+    EXPECT_EQ(loaded.model, nullptr);
+    EXPECT_TRUE(at::allclose(answer(loaded), expected, 1e-5, 1e-6));
+  }
+  LoadedModel loaded = load_model(folder.path("a"));
+  compile(loaded, 1, "int8");
+  EXPECT_FALSE(at::equal(answer(loaded), expected));
+  EXPECT_LT((answer(loaded) - expected).abs().max().item<double>(), 0.02 * expected.abs().max().item<double>() + 1e-6);
+  EXPECT_NE(testing::message_of<UsageError>([&] { program_of(plain, "int4"); }).find("known: fp32, bf16, int8"),
+            std::string::npos);
+}
+
+TEST(LoadModel, AnswersAsItIsWhereThereIsNoProgram) {
   const testing::TemporaryFolder folder;
   write_checkpoint(folder.path("a"), untrained_checkpoint());
   const torch::NoGradGuard no_grad;
   LoadedModel loaded = load_model(folder.path("a"));
-  const at::Tensor plain = answer(loaded);
-  const auto parameters = [&] { return loaded.model->parameters().size(); };
-  const size_t all = parameters();
-  pack_experts_for(loaded, 15);
-  EXPECT_EQ(parameters(), all);
-  pack_experts_for(loaded, 16);
-  EXPECT_LT(parameters(), all);  // packed experts have buffers
-  EXPECT_TRUE(at::equal(answer(loaded), plain));
-  pack_weights(loaded, "fp32");
-  EXPECT_TRUE(at::equal(answer(loaded), plain));
-  pack_weights(loaded, "int8");
-  EXPECT_FALSE(at::equal(answer(loaded), plain));
-  EXPECT_LT((answer(loaded) - plain).abs().max().item<double>(), 0.02 * plain.abs().max().item<double>() + 1e-6);
-  Config mlp;
-  mlp.set("model.name=mlp");
-  loaded.model = make_model(resolve(mlp, config_sections()), {1, 8, 8, 2}, {});
-  EXPECT_NE(testing::message_of([&] { pack_weights(loaded, "int8"); }).find("no weights that can be packed as int8"),
+  Config config;
+  for (const std::string set : {"model.name=vit", "model.size=6x64", "model.patch=4", "moe.blocks=[-1]",
+                                "router.name=random"})
+    config.set(set);
+  loaded.model = make_model(resolve(config, config_sections()), {1, 8, 8, 2}, {});
+  initialize(*loaded.model, 1);
+  const at::Tensor expected = answer(loaded);
+  EXPECT_NE(testing::message_of([&] { compile(loaded, 1, "int8"); }).find("cannot be used as int8: the router random"),
             std::string::npos);
-  EXPECT_NE(testing::message_of<UsageError>([&] { pack_weights(loaded, "int4"); }).find("known: fp32, bf16, int8"),
-            std::string::npos);
+  compile(loaded, 1);
+  EXPECT_EQ(loaded.program, nullptr);
+  EXPECT_TRUE(at::equal(answer(loaded), expected));
 }
 
 TEST(LoadModel, DamagedCheckpointsAreRefused) {

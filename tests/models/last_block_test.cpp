@@ -8,6 +8,7 @@
 #include "sparsight/nn/init.h"
 #include "tests/ops/expert_cases.h"
 #include "tests/support/near.h"
+#include "tests/support/program_answers.h"
 #include "tests/support/thread_count.h"
 
 namespace sparsight::last_block_test {
@@ -84,19 +85,18 @@ TEST(LastBlock, HasTheLogitsLossesAndGradientsOfAPassOverAllTokens) {
       }
 }
 
-TEST(LastBlock, WithPackedWeightsTooForAnyNumberOfThreads) {
+TEST(LastBlock, InAProgramTooForAnyNumberOfThreads) {
   const torch::NoGradGuard no_grad;
   for (const auto& [router, width] : {std::pair{"", int64_t{24}}, {"", 400}, {"softmax_topk", 24}})
     for (const std::string pool : {"class", "mean"}) {
       const auto model = vit_of(router, pool, false, width);
-      model->pack(WeightType::fp32);
       for (const int64_t count : {1, 2, 3, 9}) {
         const at::Tensor images = test::random_tensor({count, 3, 12, 16}, 5, torch::kFloat).abs();
+        const at::Tensor all = model->forward({.images = images, .taps = {"blocks.2"}}).logits;
         at::Tensor bits;
         for (const int threads : {1, 2, 4}) {
           const test::ThreadCount some(threads);
-          const at::Tensor read = model->forward({.images = images}).logits;
-          const at::Tensor all = model->forward({.images = images, .taps = {"blocks.2"}}).logits;
+          const at::Tensor read = test::program_logits(*model, images);
           EXPECT_TRUE(relatively_near(read, all)) << router << " " << width << " " << pool << ", " << count;
           if (!bits.defined()) bits = read;
           EXPECT_TRUE(torch::equal(read, bits)) << router << " " << width << " " << pool << ", " << threads;

@@ -3,8 +3,6 @@ torch_tests(
   models/dense_layers_test.cpp
   models/expert_columns_test.cpp
   models/expert_columns_use_test.cpp
-  models/kept_engine_rates_test.cpp
-  models/recorded_engines_test.cpp
   models/last_block_test.cpp
   models/model_cost_test.cpp
   models/make_model_test.cpp
@@ -21,8 +19,8 @@ torch_tests(
   models/taps_test.cpp
   models/upcycle_test.cpp
   models/vit_cost_test.cpp
-  models/packed_conv_models_test.cpp
-  models/packed_vit_test.cpp
+  models/conv_programs_test.cpp
+  models/vit_program_test.cpp
   models/vit_layer_scale_test.cpp
   models/vit_recompute_test.cpp
   models/vit_test.cpp

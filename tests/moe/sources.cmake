@@ -20,7 +20,7 @@ torch_tests(
   moe/layer_overrides_test.cpp
   moe/many_experts_test.cpp
   moe/moe_cost_test.cpp
-  moe/packed_experts_test.cpp
+  moe/compiled_experts_test.cpp
   moe/moe_layer_test.cpp
   moe/route_apply_test.cpp
   moe/setting_schedule_test.cpp

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "sparsight/nn/residual_block.h"
+#include "sparsight/ops/torch_threads.h"
 #include "tests/ops/expert_cases.h"
 #include "tests/support/near.h"
 #include "tests/support/thread_count.h"
@@ -33,12 +34,27 @@ BatchNorm packed_norm(int64_t channels, uint64_t seed) {
   return norm;
 }
 
-PackedConvs copy_of(engine::ConvStep step) {
+// Convolutions on tensors: [B,C,H,W] -> [B,C',H',W'].
+class ConvsOnTensors {
+ public:
+  explicit ConvsOnTensors(std::vector<engine::ConvStep> steps) : convs_(std::move(steps)) {}
+  at::Tensor run(const at::Tensor& x) const {
+    const at::Tensor in = x.detach().contiguous(at::MemoryFormat::ChannelsLast);
+    const engine::ConvChain::Map map{in.size(2), in.size(3), in.size(1)}, out = convs_.output(map);
+    at::Tensor y = at::empty({in.size(0), out.channels, out.height, out.width},
+                             in.options().memory_format(at::MemoryFormat::ChannelsLast));
+    convs_.run(cpu::torch_threads(), in.const_data_ptr<float>(), y.data_ptr<float>(), in.size(0), map);
+    return y;
+  }
+
+ private:
+  engine::ConvChain convs_;
+};
+
+ConvsOnTensors copy_of(engine::ConvStep step) {
   std::vector<engine::ConvStep> steps;
   steps.push_back(std::move(step));
-  PackedConvs copy;
-  copy.pack(std::move(steps), {});
-  return copy;
+  return ConvsOnTensors(std::move(steps));
 }
 
 at::Tensor in_doubles(const Conv& conv, const at::Tensor& x) {
@@ -84,7 +100,7 @@ TEST(PackedConvs, FoldsABatchNormByHand) {
   // Before the convolution: relu(1.5 * 4 - 7) = 0, and relu(1.5 * 6 - 7) = 2, times 2 plus 1.
   engine::ConvStep after = conv_step(*conv, WeightType::fp32);
   after.before = packed_affine(*norm);
-  const PackedConvs copy = copy_of(std::move(after));
+  const ConvsOnTensors copy = copy_of(std::move(after));
   EXPECT_TRUE(test::near(copy.run(x), x * 0 + 1, 1e-5));
   EXPECT_TRUE(test::near(copy.run(x + 2), x * 0 + 5, 1e-5));
 }
@@ -132,10 +148,7 @@ TEST(PackedConvs, ResidualBlocksWithGroupNormAreTheSame) {
       // Far from zero: E[x²] - E[x]² would lose its digits.
       const at::Tensor x = test::random_tensor({3, in, 11, 6}, 3, torch::kFloat) + 30;
       const at::Tensor want = block->forward(x);
-      block->pack(WeightType::fp32);
-      const torch::NoGradGuard no_grad;
-      const at::Tensor y = block->forward(x);
-      EXPECT_TRUE(y.is_contiguous(at::MemoryFormat::ChannelsLast));
+      const at::Tensor y = ConvsOnTensors(block->conv_steps(WeightType::fp32)).run(x);
       EXPECT_TRUE(test::near(y, want, 2e-3)) << level << " " << in << "-" << out;
     }
   });
@@ -145,19 +158,19 @@ TEST(PackedConvs, HaveTheSameBitsForAnyNumberOfThreadsAndImages) {
   for (const auto& [channels, side] : {std::pair{37, 30}, {130, 6}}) {
     ResidualBlock block(ResidualBlockOptions{channels, 72, 1});
     initialize(*block, 1);
-    block->pack(WeightType::fp32);
+    const ConvsOnTensors convs(block->conv_steps(WeightType::fp32));
     const at::Tensor x = test::random_tensor({7, channels, side, side}, 3, torch::kFloat);
     const torch::NoGradGuard no_grad;
     at::Tensor together;
     {
       const test::ThreadCount one(1);
-      together = block->forward(x);
+      together = convs.run(x);
     }
     for (const int threads : {1, 2, 4}) {
       const test::ThreadCount some(threads);
-      EXPECT_TRUE(torch::equal(block->forward(x), together)) << threads;
+      EXPECT_TRUE(torch::equal(convs.run(x), together)) << threads;
       for (const int64_t images : {1, 2, 3})
-        EXPECT_TRUE(torch::equal(block->forward(x.narrow(0, 2, images)), together.narrow(0, 2, images)))
+        EXPECT_TRUE(torch::equal(convs.run(x.narrow(0, 2, images)), together.narrow(0, 2, images)))
             << threads << " " << images;
     }
   }
@@ -232,32 +245,6 @@ TEST(PackedConvs, NaNsStayWhereTheyAre) {
   const at::Tensor y = copy_of(std::move(step)).run(x);
   EXPECT_EQ(y.isnan().sum().item<int64_t>(), 9 * 16);
   EXPECT_EQ(y.slice(2, 3, 6).slice(3, 4, 7).isnan().sum().item<int64_t>(), 9 * 16);
-}
-
-TEST(PackedConvs, ACopyIsUsedUntilASourceChanges) {
-  const Conv conv = conv_of({2, 2, 3, 1, true});
-  BatchNorm norm = packed_norm(2, 10);
-  const at::Tensor x = test::random_tensor({1, 2, 4, 4}, 3, torch::kFloat);
-  PackedConvs copy;
-  const auto pack = [&] {
-    std::vector<engine::ConvStep> steps;
-    steps.push_back(conv_step(*conv, WeightType::fp32, norm.get()));
-    copy.pack(std::move(steps), tensors_of(*conv, *norm));
-  };
-  EXPECT_FALSE(copy.usable(x));
-  pack();
-  EXPECT_FALSE(copy.usable(x));  // gradients are on
-  const torch::NoGradGuard no_grad;
-  EXPECT_TRUE(copy.usable(x));
-  EXPECT_FALSE(copy.usable(x.to(torch::kDouble)));
-  norm->forward(x, false);
-  EXPECT_TRUE(copy.usable(x));
-  norm->forward(x, true);  // the running averages change
-  EXPECT_FALSE(copy.usable(x));
-  pack();
-  EXPECT_TRUE(copy.usable(x));
-  conv->bias.add_(1);
-  EXPECT_FALSE(copy.usable(x));
 }
 
 }  // namespace sparsight::packed_convs_test

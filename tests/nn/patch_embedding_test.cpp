@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sparsight/kernels/threads/own_threads.h"
 #include "tests/ops/expert_cases.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
@@ -81,9 +82,9 @@ TEST(PatchEmbedding, GradientsWithAStemFollowDifferences) {
   }
 }
 
-// Packed weights give what the layer gives, until a weight changes; ragged sizes, odd and even patches, a stem, each
-// level of instructions and number of threads.
-TEST(PatchEmbedding, PackedCopyGivesTheSame) {
+// Without tensors it gives what the layer gives: ragged sizes, odd and even patches, a stem, each level of instructions
+// and number of threads.
+TEST(PatchEmbedding, CompiledItGivesTheSame) {
   for (const PatchEmbeddingOptions& options :
        {PatchEmbeddingOptions{3, 16, 40}, PatchEmbeddingOptions{3, 4, 192}, PatchEmbeddingOptions{1, 5, 17},
         PatchEmbeddingOptions{5, 1, 7}, PatchEmbeddingOptions{3, 4, 24, {8}},
@@ -91,29 +92,27 @@ TEST(PatchEmbedding, PackedCopyGivesTheSame) {
     test::at_each_level([&](const std::string& level) {
       PatchEmbedding embed(options);
       initialize(*embed, 1);
-      const at::Tensor images = test::random_tensor({3, options.channels, 3 * options.patch, 7 * options.patch}, 2);
+      const int64_t height = 3 * options.patch, width = 7 * options.patch;
+      const at::Tensor images = test::random_tensor({3, options.channels, height, width}, 2, torch::kFloat);
       const torch::NoGradGuard no_grad;
-      const at::Tensor plain = embed->forward(images.to(torch::kFloat));
-      embed->pack(WeightType::fp32);
-      const at::Tensor packed = embed->forward(images.to(torch::kFloat));
-      ASSERT_EQ(packed.sizes(), plain.sizes());
-      EXPECT_TRUE(torch::allclose(packed, plain, 1e-5, 1e-5)) << level << ", patch " << options.patch;
-      for (const int threads : {1, 2, 4}) {
-        const test::ThreadCount count(threads);
-        EXPECT_TRUE(torch::equal(embed->forward(images.to(torch::kFloat)), packed)) << level << ", " << threads;
+      const at::Tensor plain = embed->forward(images);
+      engine::ProgramBuilder builder({.channels = options.channels, .height = height, .width = width}, {});
+      const engine::Shape tokens{.height = 3, .width = 7, .columns = options.width};
+      const engine::Value y =
+          embed->compile(builder, tokens, {}, std::vector<float>(static_cast<size_t>(tokens.numbers()), 1.0F));
+      const engine::Program program = builder.finish(y, y);
+      at::Tensor first;
+      for (const int64_t threads : {1, 2, 4}) {
+        cpu::OwnThreads pool(threads);
+        engine::Session session;
+        const engine::Answer answer =
+            program.run(session, pool, {.pixels = images.const_data_ptr<float>(), .images = 3});
+        const at::Tensor got = at::from_blob(const_cast<float*>(answer.features), plain.sizes(), at::kFloat).clone();
+        EXPECT_TRUE(torch::allclose(got, plain + 1, 1e-5, 1e-5)) << level << ", patch " << options.patch;
+        if (!first.defined()) first = got;
+        EXPECT_TRUE(torch::equal(got, first)) << level << ", " << threads;
       }
-      embed->named_parameters()["proj.bias"].add_(1);
-      EXPECT_TRUE(torch::allclose(embed->forward(images.to(torch::kFloat)), plain + 1, 1e-5, 1e-5)) << level;
     });
-}
-
-// Images that are no multiple of the patch are refused by the copy as by the layer.
-TEST(PatchEmbedding, PackedCopyRefusesPartsOfPatches) {
-  PatchEmbedding embed(PatchEmbeddingOptions{3, 4, 8});
-  initialize(*embed, 1);
-  embed->pack(WeightType::fp32);
-  const torch::NoGradGuard no_grad;
-  EXPECT_ANY_THROW(embed->forward(torch::zeros({1, 3, 8, 10})));
 }
 
 // Images of 4 x 4 pixels, maps of 2 x 2: conv1 9 * 8, conv2 9 * 8 * 8, shortcut 8, two norms of 16, proj 8 * 10 + 10.

@@ -10,7 +10,6 @@ torch_tests(
   nn/mlp_dropout_test.cpp
   nn/inverted_residual_test.cpp
   nn/norm_test.cpp
-  nn/onednn_linear_test.cpp
   nn/patch_embedding_test.cpp
   nn/position_embedding_test.cpp
   nn/weight_init_test.cpp)

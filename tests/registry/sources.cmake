@@ -7,6 +7,7 @@ torch_tests(
   registry/expert_limits_test.cpp
   registry/models_test.cpp
   registry/moe_test.cpp
+  registry/program_test.cpp
   registry/router_limits_test.cpp
   registry/router_settings_test.cpp)
 light_tests(registry/figures_test.cpp)

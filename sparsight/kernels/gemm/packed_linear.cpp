@@ -1,22 +1,15 @@
 #include "sparsight/kernels/gemm/packed_linear.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <new>
+
+#include "sparsight/kernels/pack/quantise.h"
 
 namespace sparsight::cpu {
 namespace {
 
 int64_t rounded(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
-uint16_t to_bf16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);  // to nearest, ties to even
-}
 
 // Calls store(index in the panels, output, input) for every weight.
 template <class Store>
@@ -27,21 +20,6 @@ void for_weights(int64_t inputs, int64_t outputs, int64_t together, const Store&
     for (int64_t l = 0; l < inputs; ++l)
       store((panel + l / together * together) * kPanelColumns + column * together + l % together, j, l);
   }
-}
-
-// max|w| / 127 of each output; NaN where a weight is not finite.
-std::vector<float> scales(const float* weight, int64_t inputs, int64_t outputs) {
-  std::vector<float> all(static_cast<size_t>(outputs));
-  for (int64_t j = 0; j < outputs; ++j) {
-    float most = 0;
-    bool finite = true;
-    for (int64_t l = 0; l < inputs; ++l) {
-      most = std::max(most, std::abs(weight[j * inputs + l]));
-      finite = finite && std::isfinite(weight[j * inputs + l]);
-    }
-    all[static_cast<size_t>(j)] = finite ? most / 127 : std::numeric_limits<float>::quiet_NaN();
-  }
-  return all;
 }
 
 }  // namespace
@@ -63,11 +41,10 @@ PackedLinear::PackedLinear(const float* weight, const float* bias, int64_t input
     auto* const to = static_cast<uint16_t*>(panels_.get());
     for_weights(inputs, outputs, together, [&](int64_t index, int64_t j, int64_t l) { to[index] = to_bf16(at(j, l)); });
   } else {
-    scale_ = scales(weight, inputs, outputs);
+    for (int64_t j = 0; j < outputs; ++j) scale_.push_back(int8_scale(weight + j * inputs, inputs, 1));
     auto* const to = static_cast<int8_t*>(panels_.get());
     for_weights(inputs, outputs, together, [&](int64_t index, int64_t j, int64_t l) {
-      const float scale = scale_[static_cast<size_t>(j)];
-      to[index] = scale > 0 ? static_cast<int8_t>(std::nearbyint(at(j, l) / scale)) : int8_t{0};
+      to[index] = to_int8(at(j, l), scale_[static_cast<size_t>(j)]);
     });
   }
 }

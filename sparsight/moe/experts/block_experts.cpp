@@ -3,6 +3,7 @@
 #include <torch/types.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/conv_experts.h"
 
 namespace sparsight {
 namespace {
@@ -44,8 +45,11 @@ at::Tensor BlockExperts::compute(const at::Tensor& rows, const at::Tensor& offse
   return y;
 }
 
-void BlockExperts::pack(WeightType type) {
-  for (const auto& block : blocks_) block->pack(type);
+std::unique_ptr<engine::Experts> BlockExperts::compile(const engine::WeightForm& form) const {
+  std::vector<engine::ConvChain> blocks;
+  for (const auto& block : blocks_) blocks.emplace_back(block->conv_steps(form.type));
+  return std::make_unique<engine::BlockExperts>(
+      std::move(blocks), engine::ConvChain::Map{in_.size.height, in_.size.width, in_.channels});
 }
 
 Cost BlockExperts::cost(const ExpertUse& use) const {

@@ -29,8 +29,8 @@ class BlockExperts : public Experts {
   // make: makes one block, which turns a map of the shape `in` into one of the shape `out`.
   BlockExperts(int64_t experts, const MapShape& in, const MapShape& out,
                const std::function<std::shared_ptr<ConvBlock>()>& make);
+  std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const override;
   Cost cost(const ExpertUse& use) const override;
-  void pack(WeightType type);  // of every block, see ImageModel::pack
 
  protected:
   at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) override;

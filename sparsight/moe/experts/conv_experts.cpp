@@ -1,6 +1,7 @@
 #include "sparsight/moe/experts/conv_experts.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/conv_experts.h"
 #include "sparsight/ops/grouped_linear.h"
 
 namespace sparsight {
@@ -67,6 +68,12 @@ void ConvExperts::initialize(const InitRandom& random) {
     init_normal(w2, 1.0, random.stream("w2"));
   else
     init_weights(w2, no_bias, {w2.size(1), w2.size(2)}, options_.weights, random.stream("w2"), random.stream("b2"));
+}
+
+std::unique_ptr<engine::Experts> ConvExperts::compile(const engine::WeightForm&) const {
+  return std::make_unique<engine::PatchConvExperts>(
+      engine::PatchWindows{patch_.channels, patch_.height, kernel_.side, kernel_.padding, kernel_.stride},
+      expert_linear(w1, b1), activation_, options_.pool == "mean", expert_linear(w2, {}));
 }
 
 Cost ConvExperts::cost(const ExpertUse& use) const {

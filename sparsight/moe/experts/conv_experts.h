@@ -33,6 +33,7 @@ class ConvExperts : public Experts, public Initialized {
   ConvExperts(const ConvExpertsOptions& options, const ExpertShape& shape);
   // Trained weights as the settings say, fixed output weights N(0, 1), as in pMoE, or signs.
   void initialize(const InitRandom& random) override;
+  std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const override;
   Cost cost(const ExpertUse& use) const override;
 
   const PatchShape& patch() const { return patch_; }

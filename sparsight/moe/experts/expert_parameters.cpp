@@ -3,6 +3,7 @@
 #include <ATen/autocast_mode.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/nn/packed_weights.h"
 #include "sparsight/ops/grouped_linear.h"
 #include "sparsight/ops/product_type.h"
 
@@ -41,5 +42,12 @@ void ExpertLinear::initialize(const InitRandom& random, const WeightInit& weight
 }
 
 Cost ExpertLinear::cost() const { return linear_cost(options_.in, options_.out, options_.bias); }
+
+engine::ExpertLinear ExpertLinear::compile() const { return expert_linear(weight, bias); }
+
+engine::ExpertLinear expert_linear(const at::Tensor& weight, const at::Tensor& bias) {
+  return {weight.size(0), weight.size(1), weight.size(2), floats_of(weight),
+          floats_of(bias)};
+}
 
 }  // namespace sparsight

@@ -8,6 +8,7 @@
 
 #include "sparsight/core/options.h"
 #include "sparsight/cost/layer_cost.h"
+#include "sparsight/engine/experts.h"
 #include "sparsight/nn/weight_init.h"
 
 namespace sparsight {
@@ -41,6 +42,7 @@ class ExpertLinear {
   void initialize(const InitRandom& random, const WeightInit& weights);
   Cost cost() const;  // of one expert, per row
   int64_t inputs() const { return options_.in; }
+  engine::ExpertLinear compile() const;
 
   at::Tensor weight;  // [E,in,out]
   at::Tensor bias;    // [E,out], or undefined
@@ -48,5 +50,8 @@ class ExpertLinear {
  private:
   ExpertLinearOptions options_;
 };
+
+// weight: [E,in,out]; bias: [E,out], or undefined.
+engine::ExpertLinear expert_linear(const at::Tensor& weight, const at::Tensor& bias);
 
 }  // namespace sparsight

@@ -18,6 +18,12 @@ at::Tensor LinearExperts::compute(const at::Tensor& rows, const at::Tensor& offs
 
 void LinearExperts::initialize(const InitRandom& random) { layer_.initialize(random, init_); }
 
+std::unique_ptr<engine::Experts> LinearExperts::compile(const engine::WeightForm&) const {
+  std::vector<engine::ExpertLinear> layers;
+  layers.push_back(layer_.compile());
+  return std::make_unique<engine::LayeredExperts>(std::move(layers), Activation::relu);  // between no two layers
+}
+
 Cost LinearExperts::cost(const ExpertUse& use) const { return experts_cost(layer_.cost(), use); }
 
 }  // namespace sparsight

@@ -16,6 +16,7 @@ class LinearExperts : public Experts, public Initialized {
  public:
   LinearExperts(const LinearExpertsOptions& options, const ExpertShape& shape);
   void initialize(const InitRandom& random) override;
+  std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const override;
   Cost cost(const ExpertUse& use) const override;
 
  protected:

@@ -1,9 +1,12 @@
 #include "sparsight/moe/experts/mlp_experts.h"
 
+#include <array>
+
 #include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch/rows.h"
-#include "sparsight/moe/experts/packed_mlp_experts.h"
+#include "sparsight/nn/packed_weights.h"
 #include "sparsight/ops/random_fill.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 
@@ -44,9 +47,24 @@ DropoutMask MlpExperts::hidden_dropout(const RowContext& context) const {
                       context.random.stream(cat(context.path, ".dropout1")));
 }
 
-std::shared_ptr<Experts> MlpExperts::packed(WeightType type) const {
-  if (!is_fused()) return nullptr;
-  return std::make_shared<PackedMlpExperts>(fused_weights(at::kFloat), type, activation_, dropout_ > 0);
+std::unique_ptr<engine::Experts> MlpExperts::compile(const engine::WeightForm& form) const {
+  if (is_fused()) {
+    const ExpertLinear &up = layers_[0], &down = layers_[1];
+    const auto plain = [](const at::Tensor& w) { return w.detach().to(at::kCPU, at::kFloat).contiguous(); };
+    auto weights = std::make_shared<std::array<at::Tensor, 2>>(std::array{plain(up.weight), plain(down.weight)});
+    const float *w1 = (*weights)[0].const_data_ptr<float>(), *w2 = (*weights)[1].const_data_ptr<float>();
+    const std::vector<float> b1 = floats_of(up.bias), b2 = floats_of(down.bias);
+    const auto bias = [](const std::vector<float>& b) { return b.empty() ? nullptr : b.data(); };
+    const cpu::MlpShape shape{up.weight.size(0), up.weight.size(1), up.weight.size(2)};
+    return std::make_unique<engine::MlpExperts>(
+        form.type == WeightType::fp32 && !form.packs_experts
+            ? cpu::PackedExperts(shape, w1, bias(b1), w2, bias(b2), weights)
+            : cpu::PackedExperts(cpu::torch_threads(), shape, w1, bias(b1), w2, bias(b2), form.type),
+        activation_);
+  }
+  std::vector<engine::ExpertLinear> layers;
+  for (const ExpertLinear& layer : layers_) layers.push_back(layer.compile());
+  return std::make_unique<engine::LayeredExperts>(std::move(layers), activation_);
 }
 
 at::Tensor MlpExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) {

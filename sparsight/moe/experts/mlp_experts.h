@@ -28,8 +28,8 @@ class MlpExperts : public Experts, public Initialized {
   bool is_stochastic(const ForwardMode& mode) const override { return mode.dropout && dropout_ > 0; }
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
                            const ExpertContext& context = {}) override;
-  std::shared_ptr<Experts> packed(WeightType type) const override;  // one hidden layer between equal widths
   void initialize(const InitRandom& random) override;
+  std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const override;
   Cost cost(const ExpertUse& use) const override;
 
  protected:

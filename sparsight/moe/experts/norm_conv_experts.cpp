@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/conv_experts.h"
 #include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/experts/expert_parameters.h"
+#include "sparsight/nn/packed_weights.h"
 #include "sparsight/nn/patches.h"
 
 namespace sparsight {
@@ -158,6 +160,17 @@ void NormConvExperts::initialize(const InitRandom& random) {
   running_mean.zero_();
   running_var.fill_(1);
   batches.zero_();
+}
+
+std::unique_ptr<engine::Experts> NormConvExperts::compile(const engine::WeightForm&) const {
+  if (options_.path == "dense")
+    fail("norm_conv experts with path = \"dense\" have no form without tensors: each convolves the whole map; use path = ",
+         "\"gathered\"");
+  const at::Tensor scale = norm_weight.to(at::kDouble) / (running_var.to(at::kDouble) + options_.epsilon).sqrt(),
+                   shift = norm_bias.to(at::kDouble) - running_mean.to(at::kDouble) * scale;
+  return std::make_unique<engine::NormConvExperts>(
+      engine::PatchWindows{patch_.channels, patch_.height, options_.kernel, options_.kernel / 2, 1}, floats_of(scale),
+      floats_of(shift), activation_, expert_linear(w1, b1), options_.gate == "input");
 }
 
 Cost NormConvExperts::cost(const ExpertUse& use) const {

@@ -25,6 +25,13 @@ void SwigluExperts::initialize(const InitRandom& random) {
   out_.initialize(random, init_);
 }
 
+std::unique_ptr<engine::Experts> SwigluExperts::compile(const engine::WeightForm&) const {
+  std::vector<engine::ExpertLinear> layers;
+  layers.push_back(in_.compile());
+  layers.push_back(out_.compile());
+  return std::make_unique<engine::LayeredExperts>(std::move(layers), Activation::silu, /*gated=*/true);
+}
+
 Cost SwigluExperts::cost(const ExpertUse& use) const {
   const Cost gating = elementwise_cost((activation_operations(Activation::silu) + 1) * out_.inputs());
   return experts_cost(in_.cost() + gating + out_.cost(), use);

@@ -19,6 +19,7 @@ class SwigluExperts : public Experts, public Initialized {
  public:
   SwigluExperts(const SwigluExpertsOptions& options, const ExpertShape& shape);
   void initialize(const InitRandom& random) override;
+  std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const override;
   Cost cost(const ExpertUse& use) const override;
 
  protected:

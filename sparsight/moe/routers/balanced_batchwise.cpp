@@ -1,11 +1,14 @@
 #include "sparsight/moe/routers/balanced_batchwise.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/routers/expert_picks.h"
+#include "sparsight/engine/routers/top_k.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/choices.h"
 #include "sparsight/moe/routers/expert_picks.h"
 #include "sparsight/moe/routers/noisy_topk.h"
 #include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/nn/packed_weights.h"
 #include "sparsight/ops/softmax_rows.h"
 
 namespace sparsight {
@@ -94,6 +97,13 @@ void BalancedBatchwiseRouter::initialize(const InitRandom& random) {
   const torch::NoGradGuard no_grad;
   threshold.fill_(1.0 / static_cast<double>(threshold.numel()));
   steps.zero_();
+}
+
+std::unique_ptr<engine::Router> BalancedBatchwiseRouter::compile() const {
+  engine::RouterLogits logits(linear_map(weight));
+  if (options_.eval_k == 0) return std::make_unique<engine::ThresholdRouter>(std::move(logits), floats_of(threshold));
+  return std::make_unique<engine::TopKRouter>(
+      std::move(logits), engine::TopKRule{.k = options_.eval_k, .gates = engine::Gates::of_chosen});
 }
 
 RouterCost BalancedBatchwiseRouter::cost(const TokenLayout& layout) const {

@@ -46,6 +46,7 @@ class BalancedBatchwiseRouter : public Router, public Initialized {
   at::Tensor steps;      // [] int64 buffer: number of threshold updates
   void declare(OptionSet& set) override { options_.declare(set); }
   bool mixes_images(const ForwardMode& mode) const override { return mode.choices; }
+  std::unique_ptr<engine::Router> compile() const override;
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -1,11 +1,13 @@
 #include "sparsight/moe/routers/balanced_hierarchical.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/routers/two_level.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/balanced_batchwise.h"
 #include "sparsight/moe/routers/expert_picks.h"
 #include "sparsight/moe/routers/group_members.h"
 #include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/nn/packed_weights.h"
 
 namespace sparsight {
 namespace {
@@ -145,6 +147,13 @@ void BalancedHierarchicalRouter::initialize(const InitRandom& random) {
   thresholds.of_groups.fill_(1.0 / static_cast<double>(options_.groups));
   thresholds.of_experts.fill_(static_cast<double>(options_.groups) / static_cast<double>(weight.size(0)));
   steps.zero_();
+}
+
+std::unique_ptr<engine::Router> BalancedHierarchicalRouter::compile() const {
+  return std::make_unique<engine::TwoLevelRouter>(
+      linear_map(group_weight), linear_map(weight),
+      engine::LevelRule{options_.eval_k_groups, floats_of(thresholds.of_groups)},
+      engine::LevelRule{options_.eval_k, floats_of(thresholds.of_experts)}, /*sorted=*/false);
 }
 
 RouterCost BalancedHierarchicalRouter::cost(const TokenLayout& layout) const {

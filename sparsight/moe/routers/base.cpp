@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sparsight/engine/routers/top_k.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/balanced_assignment.h"
 #include "sparsight/moe/routers/router_logits.h"
@@ -46,6 +47,11 @@ Routing BaseRouter::choose(const RouterInput& input) {
 
 void BaseRouter::initialize(const InitRandom& random) {
   init_normal(weight, 0.1 / std::sqrt(static_cast<double>(weight.size(1))), random.stream("weight"));
+}
+
+std::unique_ptr<engine::Router> BaseRouter::compile() const {
+  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)),
+                                              engine::TopKRule{.k = options_.of(false), .gates = engine::Gates::sigmoid});
 }
 
 RouterCost BaseRouter::cost(const TokenLayout& layout) const {

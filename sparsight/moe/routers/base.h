@@ -31,6 +31,7 @@ class BaseRouter : public Router, public Initialized {
   at::Tensor weight;  // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
   bool mixes_images(const ForwardMode& mode) const override { return mode.choices; }
+  std::unique_ptr<engine::Router> compile() const override;
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -2,8 +2,10 @@
 
 #include <cmath>
 
+#include "sparsight/engine/routers/top_k.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/moe/routers/softmax_topk.h"
+#include "sparsight/nn/packed_weights.h"
 
 namespace sparsight {
 namespace {
@@ -12,6 +14,13 @@ const double kMaxLogScale = std::log(100.0);
 
 at::Tensor normalized(const at::Tensor& x, int64_t axis) {
   return x / at::linalg_vector_norm(x, 2, axis, /*keepdim=*/true).clamp_min(1e-12);
+}
+
+// codebook: [P,E]. Returns [P,E]: columns of norm 1 times the scale.
+at::Tensor scaled_experts(const at::Tensor& codebook, const at::Tensor& log_scale) {
+  const at::Tensor scale = log_scale.clamp_max(kMaxLogScale).exp();
+  // One factor per expert: the gradient of a single factor would be a long sum, which torch splits by thread.
+  return normalized(codebook, 0) * scale.expand({codebook.size(1)});
 }
 
 }  // namespace
@@ -33,10 +42,8 @@ at::Tensor cosine_logits(const at::Tensor& tokens, const at::Tensor& projector, 
                          const at::Tensor& codebook, const at::Tensor& log_scale) {
   const NoAutocast fp32;
   const at::Tensor direction = normalized(router_logits(tokens, projector, bias), 1);  // [N,P]
-  const at::Tensor experts = normalized(codebook.to(direction.scalar_type()), 0);      // [P,E]
-  const at::Tensor scale = log_scale.to(direction.scalar_type()).clamp_max(kMaxLogScale).exp();
-  // One factor per expert: the gradient of a single factor would be a long sum, which torch splits by thread.
-  return router_logits(direction, (experts * scale.expand({experts.size(1)})).t());
+  const auto type = direction.scalar_type();
+  return router_logits(direction, scaled_experts(codebook.to(type), log_scale.to(type)).t());
 }
 
 CosineRouter::CosineRouter(const CosineOptions& options, RouterShape shape)
@@ -69,6 +76,19 @@ void CosineRouter::initialize(const InitRandom& random) {
   const torch::NoGradGuard no_grad;
   projector_bias.zero_();
   log_scale.fill_(-std::log(options_.temperature));
+}
+
+std::unique_ptr<engine::Router> CosineRouter::compile() const {
+  if (options_.samples(false) && options_.noise > 0) fail_compile("eval_noise = true draws random numbers");
+  if (options_.ties == "random") fail_compile("ties = \"random\" draws random numbers");
+  const torch::NoGradGuard no_grad;
+  const int64_t k = options_.of(false);
+  const bool renormalize = options_.renormalize == "on" || (options_.renormalize == "auto" && k > 1);
+  return std::make_unique<engine::TopKRouter>(
+      engine::RouterLogits(linear_map(projector, projector_bias),
+                           engine::LinearMap(floats_of(scaled_experts(codebook, log_scale)), codebook.size(0),
+                                             codebook.size(1), /*transposed=*/false)),
+      engine::TopKRule{.k = k, .gates = renormalize ? engine::Gates::of_chosen : engine::Gates::probability});
 }
 
 RouterCost CosineRouter::cost(const TokenLayout& layout) const {

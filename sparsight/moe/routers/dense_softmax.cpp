@@ -1,6 +1,7 @@
 #include "sparsight/moe/routers/dense_softmax.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/routers/top_k.h"
 #include "sparsight/moe/routers/choices.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/moe/routers/softmax_topk.h"
@@ -29,6 +30,11 @@ Routing DenseSoftmaxRouter::choose(const RouterInput& input) {
 }
 
 void DenseSoftmaxRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
+
+std::unique_ptr<engine::Router> DenseSoftmaxRouter::compile() const {
+  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)),
+                                              engine::TopKRule{.k = options_.eval_k == 0 ? weight.size(0) : options_.eval_k, .gates = engine::Gates::probability});
+}
 
 RouterCost DenseSoftmaxRouter::cost(const TokenLayout& layout) const {
   return token_choice_cost(router_cost(weight.size(1), weight.size(0)), weight.size(0), layout);

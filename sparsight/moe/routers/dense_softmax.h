@@ -26,6 +26,7 @@ class DenseSoftmaxRouter : public Router, public Initialized {
 
   at::Tensor weight;  // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
+  std::unique_ptr<engine::Router> compile() const override;
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -1,5 +1,6 @@
 #include "sparsight/moe/routers/expert_choice.h"
 
+#include "sparsight/engine/routers/expert_picks.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/choices.h"
 #include "sparsight/moe/routers/expert_picks.h"
@@ -51,6 +52,12 @@ Routing ExpertChoiceRouter::choose(const RouterInput& input) {
 }
 
 void ExpertChoiceRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
+
+std::unique_ptr<engine::Router> ExpertChoiceRouter::compile() const {
+  return std::make_unique<engine::ExpertChoiceRouter>(
+      engine::RouterLogits(linear_map(weight)),
+      choices_of(false, options_.experts_per_token, options_.eval_experts_per_token), options_.pool == "image");
+}
 
 RouterCost ExpertChoiceRouter::cost(const TokenLayout& layout) const {
   const int64_t experts = weight.size(0), tokens = layout.per_image;

@@ -36,6 +36,7 @@ class ExpertChoiceRouter : public Router, public Initialized {
   at::Tensor weight;  // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
   bool mixes_images(const ForwardMode&) const override { return options_.pool == "batch"; }
+  std::unique_ptr<engine::Router> compile() const override;
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/routers/top_k.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/softmax_rows.h"
@@ -78,6 +79,15 @@ Routing GshardTop2Router::choose(const RouterInput& input) {
 }
 
 void GshardTop2Router::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
+
+std::unique_ptr<engine::Router> GshardTop2Router::compile() const {
+  if (options_.samples(false) && options_.sample_second) fail_compile("eval_noise = true draws random numbers");
+  if (options_.eval_second == "random") fail_compile("eval_second = \"random\" draws random numbers");
+  engine::TopKRule rule{.k = options_.of(false), .gates = engine::Gates::of_chosen};
+  rule.drops_later = options_.eval_second != "all";
+  if (options_.eval_second == "threshold") rule.later_above = options_.threshold;
+  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)), rule);
+}
 
 RouterCost GshardTop2Router::cost(const TokenLayout& layout) const {
   const int64_t used = options_.second == "none" ? 1 : 2;  // at most: second experts may be skipped

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/routers/fixed.h"
 #include "sparsight/moe/routers/fixed_choice.h"
 
 namespace sparsight {
@@ -19,19 +20,7 @@ at::Tensor hash_experts(const at::Tensor& id, int64_t experts, int64_t k, uint64
   at::Tensor chosen = torch::empty({tokens, k}, torch::kLong);
   const int64_t* in = ids.const_data_ptr<int64_t>();
   int64_t* out = chosen.data_ptr<int64_t>();
-  std::vector<int64_t> taken;  // sorted
-  for (int64_t token = 0; token < tokens; ++token, out += k) {
-    taken.clear();
-    const uint64_t key = hash_combine(seed, static_cast<uint64_t>(in[token]));
-    for (int64_t q = 0; q < k; ++q) {
-      // The r-th expert that is not taken.
-      auto expert =
-          static_cast<int64_t>(hash_combine(key, static_cast<uint64_t>(q)) % static_cast<uint64_t>(experts - q));
-      for (const int64_t t : taken) expert += expert >= t;
-      taken.insert(std::upper_bound(taken.begin(), taken.end(), expert), expert);
-      out[q] = expert;
-    }
-  }
+  for (int64_t token = 0; token < tokens; ++token) engine::hash_experts(seed, in[token], experts, k, out + token * k);
   return chosen;
 }
 
@@ -47,6 +36,10 @@ Routing HashRouter::choose(const RouterInput& input) {
   const at::Tensor experts =
       hash_experts(id, experts_, options_.of(input.mode.choices), static_cast<uint64_t>(options_.seed));
   return route_fixed(experts, experts_, input.tokens);
+}
+
+std::unique_ptr<engine::Router> HashRouter::compile() const {
+  return std::make_unique<engine::HashRouter>(experts_, options_.of(false), static_cast<uint64_t>(options_.seed));
 }
 
 RouterCost HashRouter::cost(const TokenLayout& layout) const { return token_choice_cost({}, options_.k, layout); }

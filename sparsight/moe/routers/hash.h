@@ -22,6 +22,7 @@ class HashRouter : public Router {
   // Raises UsageError where k is above the number of experts.
   HashRouter(const HashOptions& options, RouterShape shape);
   void declare(OptionSet& set) override { options_.declare(set); }
+  std::unique_ptr<engine::Router> compile() const override;
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

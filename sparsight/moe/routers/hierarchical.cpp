@@ -1,5 +1,6 @@
 #include "sparsight/moe/routers/hierarchical.h"
 
+#include "sparsight/engine/routers/two_level.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/losses/load.h"
 #include "sparsight/moe/losses/token_sums.h"
@@ -119,6 +120,15 @@ Routing HierarchicalRouter::choose(const RouterInput& input) {
 void HierarchicalRouter::initialize(const InitRandom&) {
   const torch::NoGradGuard no_grad;
   for (at::Tensor* p : {&group_weight, &group_noise_weight, &weight, &noise_weight}) p->zero_();
+}
+
+std::unique_ptr<engine::Router> HierarchicalRouter::compile() const {
+  if (options_.noise && options_.samples(false)) fail_compile("eval_noise = true draws random numbers");
+  const HierarchicalOptions& o = options_;
+  return std::make_unique<engine::TwoLevelRouter>(linear_map(group_weight), linear_map(weight),
+                                                  engine::LevelRule{choices_of(false, o.k_groups, o.eval_k_groups), {}},
+                                                  engine::LevelRule{choices_of(false, o.k, o.eval_k), {}},
+                                                  /*sorted=*/true);
 }
 
 RouterCost HierarchicalRouter::cost(const TokenLayout& layout) const {

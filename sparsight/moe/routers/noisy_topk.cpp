@@ -1,6 +1,7 @@
 #include "sparsight/moe/routers/noisy_topk.h"
 
 #include "sparsight/core/log.h"
+#include "sparsight/engine/routers/top_k.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/softmax_rows.h"
@@ -73,6 +74,13 @@ Cost with_noise_map(const Cost& map, int64_t logits, bool noise) {
   }
   constexpr int64_t kSoftplus = 3, kFloor = 1;
   return both + elementwise_cost((kSoftplus + kFloor + kNoiseOperations) * logits);
+}
+
+std::unique_ptr<engine::Router> NoisyTopKRouter::compile() const {
+  if (options_.samples(false) && options_.noise) fail_compile("eval_noise = true draws random numbers");
+  if (options_.ties == "random") fail_compile("ties = \"random\" draws random numbers");
+  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)),
+                                              engine::TopKRule{.k = options_.of(false), .gates = engine::Gates::of_chosen});
 }
 
 RouterCost NoisyTopKRouter::cost(const TokenLayout& layout) const {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/routers/expert_picks.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/choices.h"
 #include "sparsight/moe/routers/expert_picks.h"
@@ -87,6 +88,15 @@ Routing PatchChoiceRouter::choose(const RouterInput& input) {
 
 void PatchChoiceRouter::initialize(const InitRandom& random) {
   init_normal(weight, options_.init_std, random.stream("weight"));
+}
+
+std::unique_ptr<engine::Router> PatchChoiceRouter::compile() const {
+  using Gates = engine::PatchChoiceRouter::PatchGates;
+  return std::make_unique<engine::PatchChoiceRouter>(
+      engine::RouterLogits(linear_map(weight)), choices_of(false, options_.patches, options_.eval_patches),
+      options_.gate == "ones"           ? Gates::ones
+      : options_.gate == "softmax_topl" ? Gates::softmax_topl
+                                        : Gates::topl_softmax);
 }
 
 RouterCost PatchChoiceRouter::cost(const TokenLayout& layout) const {

@@ -4,12 +4,20 @@
 #include <cstring>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/routers/top_k.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/moe/routers/softmax_topk.h"
+#include "sparsight/nn/packed_weights.h"
 #include "sparsight/ops/top_experts.h"
 
 namespace sparsight {
+
+namespace {
+
+constexpr double kNormEpsilon = 1e-6;
+
+}  // namespace
 
 void PerImageOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
@@ -106,8 +114,7 @@ Routing PerImageRouter::choose(const RouterInput& input) {
   if (!options_.backbone_gradient) seen = seen.detach();
   if (options_.norm != "none") {
     const NoAutocast fp32;
-    constexpr double kEpsilon = 1e-6;
-    seen = at::layer_norm(seen.to(weight.scalar_type()), {seen.size(1)}, norm_weight, norm_bias, kEpsilon);
+    seen = at::layer_norm(seen.to(weight.scalar_type()), {seen.size(1)}, norm_weight, norm_bias, kNormEpsilon);
   }
   const at::Tensor clean = router_logits(seen, weight);
   const double noise_std = options_.samples(input.mode.noise) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
@@ -128,6 +135,29 @@ void PerImageRouter::initialize(const InitRandom& random) {
   const torch::NoGradGuard no_grad;
   norm_weight.fill_(1);
   norm_bias.zero_();
+}
+
+std::unique_ptr<engine::Router> PerImageRouter::compile() const {
+  if (options_.samples(false) && options_.noise > 0) fail_compile("eval_noise = true draws random numbers");
+  if (options_.ties == "random") fail_compile("ties = \"random\" draws random numbers");
+  using Source = engine::ImageVector::Source;
+  engine::ImageVector vector;
+  vector.source = options_.input == "mean_all"       ? Source::mean_all
+                  : options_.input == "mean_patches" ? Source::mean_patches
+                  : options_.input == "class_token"  ? Source::class_token
+                                                     : Source::automatic;
+  vector.norm = options_.norm != "none";
+  if (vector.norm) {
+    const at::Tensor ones = torch::ones({weight.size(1)});
+    vector.norm_weight = floats_of(norm_weight.defined() ? norm_weight : ones);
+    vector.norm_bias = floats_of(norm_bias.defined() ? norm_bias : torch::zeros_like(ones));
+    vector.norm_epsilon = static_cast<float>(kNormEpsilon);
+  }
+  return std::make_unique<engine::TopKRouter>(
+      engine::RouterLogits(linear_map(weight)),
+      engine::TopKRule{.k = options_.of(false),
+                       .gates = options_.renormalize ? engine::Gates::of_chosen : engine::Gates::probability},
+      std::move(vector));
 }
 
 RouterCost PerImageRouter::cost(const TokenLayout& layout) const {

@@ -52,6 +52,7 @@ class PerImageRouter : public Router, public Initialized {
   at::Tensor norm_weight;  // [D], undefined unless norm = "affine"
   at::Tensor norm_bias;    // [D], likewise
   void declare(OptionSet& set) override { options_.declare(set); }
+  std::unique_ptr<engine::Router> compile() const override;
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -15,6 +15,7 @@ class RandomRouter : public Router {
   // Raises UsageError where k is above the number of experts.
   RandomRouter(const RandomOptions& options, RouterShape shape);
   void declare(OptionSet& set) override { options_.declare(set); }
+  std::unique_ptr<engine::Router> compile() const override;
   RouterCost cost(const TokenLayout& layout) const override;
   std::vector<std::string> random_purposes() const override { return {"draw"}; }
   bool has_noise() const override { return false; }  // none on the logits

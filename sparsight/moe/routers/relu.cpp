@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/routers/varying.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/losses/token_sums.h"
 #include "sparsight/moe/routers/router_logits.h"
@@ -81,6 +82,10 @@ std::vector<RouterLoss> ReluRouter::own_losses() const {
 std::vector<RoutingMetric> ReluRouter::metrics(const Routing& routing) const {
   return {{"sparsity", 1 - assignments(routing) / std::max(1.0, max_assignments(routing))},
           {"l1_coefficient", l1_coefficient.item<double>()}};
+}
+
+std::unique_ptr<engine::Router> ReluRouter::compile() const {
+  return std::make_unique<engine::ReluRouter>(engine::RouterLogits(linear_map(weight)));
 }
 
 RouterCost ReluRouter::cost(const TokenLayout& layout) const {

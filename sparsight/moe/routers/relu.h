@@ -45,6 +45,7 @@ class ReluRouter : public Router, public Initialized {
   at::Tensor weight;          // [E,D]
   at::Tensor l1_coefficient;  // [] buffer
 
+  std::unique_ptr<engine::Router> compile() const override;
   RouterCost cost(const TokenLayout& layout) const override;
   void declare(OptionSet& set) override { options_.declare(set); }
 

@@ -1,5 +1,6 @@
 #include "sparsight/moe/routers/round_robin.h"
 
+#include "sparsight/engine/routers/fixed.h"
 #include "sparsight/moe/routers/fixed_choice.h"
 
 namespace sparsight {
@@ -14,6 +15,10 @@ Routing RoundRobinRouter::choose(const RouterInput& input) {
   const at::Tensor turn =
       token_numbers(input.layout, input.context.image).unsqueeze(1) * k + torch::arange(k, torch::kLong);
   return route_fixed(turn.remainder(experts_), experts_, input.tokens);
+}
+
+std::unique_ptr<engine::Router> RoundRobinRouter::compile() const {
+  return std::make_unique<engine::RoundRobinRouter>(experts_, options_.of(false));
 }
 
 RouterCost RoundRobinRouter::cost(const TokenLayout& layout) const { return token_choice_cost({}, options_.k, layout); }

@@ -15,6 +15,7 @@ class RoundRobinRouter : public Router {
   // Raises UsageError where k is above the number of experts.
   RoundRobinRouter(const RoundRobinOptions& options, RouterShape shape);
   void declare(OptionSet& set) override { options_.declare(set); }
+  std::unique_ptr<engine::Router> compile() const override;
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

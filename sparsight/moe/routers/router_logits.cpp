@@ -2,6 +2,7 @@
 
 #include <ATen/autocast_mode.h>
 
+#include "sparsight/nn/packed_weights.h"
 #include "sparsight/ops/grouped_linear.h"
 
 namespace sparsight {
@@ -14,6 +15,11 @@ at::Tensor router_logits(const at::Tensor& tokens, const at::Tensor& weight, con
   // As one group of rows: torch's GEMM sums the weight gradient in an order that depends on the number of threads.
   return grouped_linear(tokens.to(type), one_group(tokens), weight.to(type).t().unsqueeze(0),
                         bias.defined() ? bias.to(type).unsqueeze(0) : bias);
+}
+
+engine::LinearMap linear_map(const at::Tensor& weight, const at::Tensor& bias) {
+  return {floats_of(weight), weight.size(1), weight.size(0), /*transposed=*/true,
+          floats_of(bias)};
 }
 
 }  // namespace sparsight

@@ -4,8 +4,10 @@
 #include <limits>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/routers/sigmoid_bias.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/nn/packed_weights.h"
 #include "sparsight/ops/top_experts.h"
 
 namespace sparsight {
@@ -93,6 +95,12 @@ void SigmoidBiasRouter::initialize(const InitRandom& random) {
   const torch::NoGradGuard no_grad;
   bias.zero_();
   steps.zero_();
+}
+
+std::unique_ptr<engine::Router> SigmoidBiasRouter::compile() const {
+  return std::make_unique<engine::SigmoidBiasRouter>(
+      engine::RouterLogits(linear_map(weight)), floats_of(bias),
+      engine::SigmoidBiasRule{options_.of(false), options_.scale, options_.groups, options_.kept_groups});
 }
 
 RouterCost SigmoidBiasRouter::cost(const TokenLayout& layout) const {

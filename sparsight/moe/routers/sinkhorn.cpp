@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sparsight/engine/routers/top_k.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/softmax_rows.h"
@@ -58,6 +59,11 @@ Routing SinkhornRouter::choose(const RouterInput& input) {
 }
 
 void SinkhornRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
+
+std::unique_ptr<engine::Router> SinkhornRouter::compile() const {
+  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)),
+                                              engine::TopKRule{.k = options_.of(false), .gates = options_.gate == "sigmoid" ? engine::Gates::sigmoid : engine::Gates::probability});
+}
 
 RouterCost SinkhornRouter::cost(const TokenLayout& layout) const {
   const int64_t experts = weight.size(0);  // each iteration normalises rows and columns

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/routers/soft.h"
 #include "sparsight/moe/routers/router_logits.h"
 
 namespace sparsight {
@@ -72,6 +73,12 @@ void SoftMoeRouter::initialize(const InitRandom& random) {
   init_normal(weight, 1 / std::sqrt(static_cast<double>(weight.size(1))), random.stream("weight"));
   const torch::NoGradGuard no_grad;
   if (scale.defined()) scale.fill_(1);
+}
+
+std::unique_ptr<engine::Router> SoftMoeRouter::compile() const {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor map = options_.normalize ? scale.expand({weight.size(0), 1}) * unit_rows(weight) : weight;
+  return std::make_unique<engine::SoftRouter>(linear_map(map), experts_, options_.normalize);
 }
 
 RouterCost SoftMoeRouter::cost(const TokenLayout& layout) const {

@@ -29,6 +29,7 @@ class SoftMoeRouter : public SoftRouter, public Initialized {
   at::Tensor weight;  // [P,D]; the paper's Phi is [D,P]
   at::Tensor scale;   // [], undefined without normalize
   void declare(OptionSet& set) override { options_.declare(set); }
+  std::unique_ptr<engine::Router> compile() const override;
   RouterCost cost(const TokenLayout& layout) const override;
 
  private:

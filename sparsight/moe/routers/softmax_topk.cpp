@@ -1,5 +1,6 @@
 #include "sparsight/moe/routers/softmax_topk.h"
 
+#include "sparsight/engine/routers/top_k.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/softmax_rows.h"
@@ -55,6 +56,13 @@ Routing SoftmaxTopKRouter::choose(const RouterInput& input) {
 }
 
 void SoftmaxTopKRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
+
+std::unique_ptr<engine::Router> SoftmaxTopKRouter::compile() const {
+  if (options_.samples(false) && options_.noise > 0) fail_compile("eval_noise = true draws random numbers");
+  if (options_.ties == "random") fail_compile("ties = \"random\" draws random numbers");
+  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)),
+                                              engine::TopKRule{.k = options_.of(false), .gates = options_.renormalize ? engine::Gates::of_chosen : engine::Gates::probability});
+}
 
 RouterCost SoftmaxTopKRouter::cost(const TokenLayout& layout) const {
   const Cost noise = elementwise_cost(options_.noise > 0 ? kNoiseOperations * weight.size(0) : 0);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sparsight/engine/routers/top_k.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 
@@ -37,6 +38,12 @@ Routing SwitchTop1Router::choose(const RouterInput& input) {
 
 void SwitchTop1Router::initialize(const InitRandom& random) {
   init_normal(weight, std::sqrt(0.1 / static_cast<double>(weight.size(1))), random.stream("weight"));
+}
+
+std::unique_ptr<engine::Router> SwitchTop1Router::compile() const {
+  if (options_.samples(false) && options_.jitter > 0) fail_compile("eval_noise = true draws random numbers");
+  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)),
+                                              engine::TopKRule{.k = options_.of(false), .gates = engine::Gates::probability});
 }
 
 RouterCost SwitchTop1Router::cost(const TokenLayout& layout) const {

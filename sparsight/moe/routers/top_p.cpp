@@ -1,6 +1,7 @@
 #include "sparsight/moe/routers/top_p.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/routers/varying.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/softmax_rows.h"
@@ -37,6 +38,11 @@ TopPRouter::TopPRouter(const TopPOptions& options, RouterShape shape)
   if (options_.max_k > shape.experts)
     fail_usage("[router] max_k = ", options_.max_k, " is above the ", shape.experts,
                " experts; lower it, or set it to 0 for all");
+}
+
+std::unique_ptr<engine::Router> TopPRouter::compile() const {
+  return std::make_unique<engine::TopPRouter>(engine::RouterLogits(linear_map(weight)), options_.p,
+                                              options_.max_k > 0 ? options_.max_k : weight.size(0));
 }
 
 // At most: a token with a clear first choice takes fewer.

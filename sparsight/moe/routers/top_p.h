@@ -30,6 +30,7 @@ class TopPRouter : public Router, public Initialized {
 
   at::Tensor weight;  // [E,D]
 
+  std::unique_ptr<engine::Router> compile() const override;
   RouterCost cost(const TokenLayout& layout) const override;
   void declare(OptionSet& set) override { options_.declare(set); }
 

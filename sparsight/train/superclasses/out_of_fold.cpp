@@ -17,7 +17,6 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/jobs/run_jobs.h"
-#include "sparsight/models/recorded_engines.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/trainer.h"
 
@@ -65,7 +64,7 @@ void train_fold(const FoldedRun& folded, int64_t fold, const std::string& path) 
   setup.monitor_loader.reset();
   const bool begun = std::filesystem::exists(path + "/config.toml");
   RunFolder folder = RunFolder::create(path, begun ? IfExists::kResume : IfExists::kOverwrite);
-  const RecordedEngineScope same_engines(folder.env());
+  warn_of_other_kernels(folder.env());
   if (!begun) write_file_atomically(folder.env(), describe_environment().dump(2) + "\n");
   write_file_atomically(folder.config(), to_toml(setup.config));
   Trainer trainer(std::move(setup), std::move(folder));
@@ -85,7 +84,7 @@ Json sparse_counts(const at::Tensor& counts) {
 Json run_fold(const FoldedRun& folded, int64_t fold, const std::string& job_folder) {
   const std::string path = job_folder + "/training";
   train_fold(folded, fold, path);
-  const LoadedModel loaded = load_model(path);
+  LoadedModel loaded = load_model(path);
   ConfusionCounts counts(ConfusionKind::hard, std::ssize(loaded.data.classes));
   count_confusion(loaded, fold_images(folded, fold, /*left_out=*/true), counts);
   std::filesystem::remove_all(path);

@@ -29,9 +29,10 @@ constexpr int64_t kConfusionSeed = 0, kConfusionBatch = 128;
 // [K,K]: mean probabilities of the held-out images of each class.
 at::Tensor held_out_confusion(const std::string& weights) {
   const at::NoGradGuard no_grad;
-  const LoadedModel loaded = load_model(weights);
+  LoadedModel loaded = load_model(weights);
   const auto seed = static_cast<uint64_t>(kConfusionSeed);
   const DataSetPtr images = make_component(data_sets(), loaded.config, "data", DataContext{seed}).validation;
+  compile(loaded, images->size());
   ConfusionCounts counts(ConfusionKind::soft, std::ssize(loaded.data.classes));
   for (int64_t begin = 0; begin < images->size(); begin += kConfusionBatch) {
     if (interrupted()) fail("interrupted");
@@ -43,7 +44,7 @@ at::Tensor held_out_confusion(const std::string& weights) {
       labels.push_back(sample.label);
     }
     const at::Tensor numbers = at::arange(begin, begin + std::ssize(labels));
-    const ModelOutput output = loaded.model->forward({.images = at::stack(pixels), .info = {.image = numbers}});
+    const ModelOutput output = loaded.forward({.images = at::stack(pixels), .info = {.image = numbers}});
     counts.add(output.logits.to(at::kFloat), torch::tensor(labels, torch::kLong));
   }
   return counts.counts();

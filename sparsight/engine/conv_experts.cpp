@@ -1,0 +1,112 @@
+#include "sparsight/engine/conv_experts.h"
+
+#include <algorithm>
+
+#include "sparsight/engine/expert_rows.h"
+#include "sparsight/kernels/kernels.h"
+#include "sparsight/kernels/threads/tasks.h"
+#include "sparsight/kernels/workspace.h"
+
+namespace sparsight::engine {
+
+void PatchWindows::gather(cpu::Threads& threads, const float* rows, int64_t count, float* out) const {
+  cpu::run_tasks(threads, count, [&](int64_t row, const auto&) {
+    const float* const patch = rows + row * channels * side * side;
+    float* to = out + row * positions() * taps();
+    for (int64_t position = 0; position < positions(); ++position) {
+      const int64_t top = position / across() * stride - padding, left = position % across() * stride - padding;
+      for (int64_t c = 0; c < channels; ++c)
+        for (int64_t i = top; i < top + kernel; ++i)
+          for (int64_t j = left; j < left + kernel; ++j)
+            *to++ = i >= 0 && i < side && j >= 0 && j < side ? patch[(c * side + i) * side + j] : 0;
+    }
+  });
+}
+
+void PatchConvExperts::run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const {
+  thread_local cpu::Workspace window_space, map_space, pooled_space, slope_space;
+  thread_local std::vector<int64_t> window_offsets;
+  const int64_t count = offsets[this->count()], positions = windows_.positions(), filters = filters_.outputs;
+  window_offsets.assign(offsets, offsets + this->count() + 1);
+  for (int64_t& offset : window_offsets) offset *= positions;
+  float* const windows = window_space.floats(count * positions * windows_.taps());
+  float* const map = map_space.floats(count * positions * filters);
+  float* const pooled = pooled_space.floats(count * filters);
+  float* const slope = slope_space.floats(filters);
+  windows_.gather(threads, rows, count, windows);
+  filters_.run(threads, windows, window_offsets.data(), map);
+  for (int64_t r = 0; r < count; ++r) {
+    float* const sum = pooled + r * filters;
+    std::fill_n(sum, filters, 0.0F);
+    for (int64_t l = 0; l < positions; ++l) {
+      float* const position = map + (r * positions + l) * filters;
+      cpu::kernels().activate(activation_, position, position, slope, filters);
+      cpu::kernels().add_scaled(1, position, sum, filters);
+    }
+    if (mean_)
+      for (int64_t f = 0; f < filters; ++f) sum[f] /= static_cast<float>(positions);
+  }
+  output_.run(threads, pooled, offsets, out);
+}
+
+void NormConvExperts::run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens,
+                          const float* residual, float* out) const {
+  thread_local cpu::Workspace patch_space, window_space, map_space, slope_space;
+  thread_local std::vector<int64_t> window_offsets;
+  const int64_t count = rows.map.rows, positions = windows_.positions(), filters = filters_.outputs,
+                channels = windows_.channels, numbers = outputs();
+  float* const patches = patch_space.floats(count * width());
+  cpu::gather_rows<float>(threads, rows.map, tokens, gates_input_ ? rows.gate : nullptr, width(), patches);
+  float* const slope = slope_space.floats(positions);
+  window_offsets.assign(rows.offset, rows.offset + this->count() + 1);
+  for (int64_t e = 0; e < this->count(); ++e)
+    for (int64_t r = rows.offset[e]; r < rows.offset[e + 1]; ++r)
+      for (int64_t c = 0; c < channels; ++c) {
+        float* const plane = patches + (r * channels + c) * positions;
+        const auto channel = static_cast<size_t>(e * channels + c);
+        for (int64_t l = 0; l < positions; ++l) plane[l] = plane[l] * scale_[channel] + shift_[channel];
+        cpu::kernels().activate(activation_, plane, plane, slope, positions);
+      }
+  for (int64_t& offset : window_offsets) offset *= positions;
+  float* const windows = window_space.floats(count * positions * windows_.taps());
+  float* const map = map_space.floats(count * positions * filters);
+  windows_.gather(threads, patches, count, windows);
+  filters_.run(threads, windows, window_offsets.data(), map);
+  if (residual)
+    std::copy_n(residual, rows.map.tokens * numbers, out);
+  else
+    std::fill_n(out, rows.map.tokens * numbers, 0.0F);
+  for (int64_t e = 0; e < this->count(); ++e)
+    for (int64_t r = rows.offset[e]; r < rows.offset[e + 1]; ++r) {
+      float* const to = out + rows.map.row_token[r] * numbers + e * filters * positions;
+      const float gate = gates_input_ || !rows.gate ? 1.0F : rows.gate[r];
+      for (int64_t l = 0; l < positions; ++l)
+        for (int64_t f = 0; f < filters; ++f) to[f * positions + l] += gate * map[(r * positions + l) * filters + f];
+    }
+}
+
+void NormConvExperts::run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const {
+  thread_local ExpertRows in_place;
+  in_place.set_in_place(offsets, count());
+  run(threads, in_place.numbers(), rows, nullptr, out);
+}
+
+int64_t BlockExperts::outputs() const {
+  const ConvChain::Map out = blocks_.front().output(in_);
+  return out.positions() * out.channels;
+}
+
+int64_t BlockExperts::bytes() const {
+  int64_t sum = 0;
+  for (const ConvChain& block : blocks_) sum += block.bytes();
+  return sum;
+}
+
+void BlockExperts::run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const {
+  for (int64_t e = 0; e < count(); ++e)
+    if (const int64_t images = offsets[e + 1] - offsets[e]; images > 0)
+      blocks_[static_cast<size_t>(e)].run(threads, rows + offsets[e] * width(), out + offsets[e] * outputs(), images,
+                                          in_);
+}
+
+}  // namespace sparsight::engine

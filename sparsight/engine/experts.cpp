@@ -1,0 +1,72 @@
+#include "sparsight/engine/experts.h"
+
+#include <array>
+
+#include "sparsight/engine/expert_rows.h"
+#include "sparsight/kernels/experts/grouped_linear.h"
+#include "sparsight/kernels/routing/combine_parts.h"
+#include "sparsight/kernels/workspace.h"
+
+namespace sparsight::engine {
+
+void Experts::run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens, const float* residual,
+                  float* out) const {
+  thread_local cpu::Workspace gathered, results;
+  float* const in = gathered.floats(rows.map.rows * width());
+  float* const computed = results.floats(rows.map.rows * outputs());
+  cpu::gather_rows<float>(threads, rows.map, tokens, nullptr, width(), in);
+  run_rows(threads, in, rows.offset, computed);
+  cpu::combine_parts(threads, rows.map, rows.gate, {computed, outputs(), 1, outputs()}, out,
+                     {.residual = residual, .width = outputs()});
+}
+
+void MlpExperts::run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens,
+                     const float* residual, float* out) const {
+  weights_.run(threads, rows, tokens, activation_, residual, out);
+}
+
+void MlpExperts::run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const {
+  thread_local ExpertRows in_place;
+  in_place.set_in_place(offsets, count());
+  weights_.run(threads, in_place.numbers(), rows, activation_, nullptr, out);
+}
+
+void ExpertLinear::run(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const {
+  cpu::RowProducts products;
+  products.offset = offsets, products.experts = experts;
+  // (What is only read is not written through a view.)
+  products.matrices = {const_cast<float*>(weight.data()), inputs, outputs, false};
+  products.bias = bias.empty() ? nullptr : bias.data();
+  cpu::grouped_linear(threads, products, rows, {.width = outputs}, out);
+}
+
+int64_t LayeredExperts::bytes() const {
+  int64_t sum = 0;
+  for (const ExpertLinear& layer : layers_) sum += layer.bytes();
+  return sum;
+}
+
+void LayeredExperts::run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const {
+  thread_local std::array<cpu::Workspace, 2> spaces;
+  thread_local cpu::Workspace slopes;
+  const int64_t count = offsets[this->count()];
+  const float* x = rows;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const ExpertLinear& layer = layers_[i];
+    const bool last = i + 1 == layers_.size();
+    float* y = last ? out : spaces[i % 2].floats(count * layer.outputs);
+    layer.run(threads, x, offsets, y);
+    if (last) return;
+    const int64_t half = layer.outputs / 2, active = gated_ ? half : layer.outputs;
+    float* const slope = slopes.floats(active);
+    for (int64_t r = 0; r < count; ++r) {
+      float* const row = y + r * layer.outputs;
+      cpu::kernels().activate(activation_, row, row, slope, active);
+      if (gated_) cpu::kernels().multiply(row + half, row, half);
+      if (gated_) std::copy_n(row, half, y + r * half);
+    }
+    x = y;
+  }
+}
+
+}  // namespace sparsight::engine

@@ -1,0 +1,80 @@
+// The experts of a layer for inference. Kinds: MlpExperts here, for the usual ones; LayeredExperts and those of
+// engine/conv_experts.h. Letters: moe/axes.md; R rows, grouped by expert; O their outputs.
+#pragma once
+
+#include <vector>
+
+#include "sparsight/kernels/experts/packed_experts.h"
+
+namespace sparsight::engine {
+
+// How weights become part of a program.
+struct WeightForm {
+  WeightType type = WeightType::fp32;  // of the matrices of blocks, convolutions and experts
+  bool packs_experts = true;           // false: experts in fp32 stay in the model's own memory, which must not change
+                                       // then. Packing pays for many images.
+};
+
+class Experts {
+ public:
+  virtual ~Experts() = default;
+
+  virtual int64_t count() const = 0;    // E
+  virtual int64_t width() const = 0;    // D
+  virtual int64_t outputs() const = 0;  // O
+  virtual int64_t bytes() const = 0;    // of the weights
+
+  // out [N,O] = residual + the gate-weighted sum of the experts of each token. tokens: [N,D]; residual: [N,O], or null.
+  // By default gathers the rows, computes and combines them.
+  virtual void run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens, const float* residual,
+                   float* out) const;
+  // rows: [R,D], of which expert e has offsets[e] .. offsets[e+1]; out: [R,O].
+  virtual void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const = 0;
+};
+
+// Two layers between equal widths.
+class MlpExperts final : public Experts {
+ public:
+  MlpExperts(cpu::PackedExperts weights, Activation activation)
+      : weights_(std::move(weights)), activation_(activation) {}
+  int64_t count() const override { return weights_.shape().experts; }
+  int64_t width() const override { return weights_.shape().width; }
+  int64_t outputs() const override { return weights_.shape().width; }
+  int64_t bytes() const override { return weights_.bytes(); }
+  void run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens, const float* residual,
+           float* out) const override;
+  void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
+
+ private:
+  cpu::PackedExperts weights_;
+  Activation activation_;
+};
+
+// A linear layer of each expert: rows [R,I] -> [R,O].
+struct ExpertLinear {
+  int64_t experts = 0, inputs = 0, outputs = 0;  // E, I, O
+  std::vector<float> weight;                     // [E,I,O]
+  std::vector<float> bias;                       // [E,O], or empty
+  void run(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const;
+  int64_t bytes() const { return 4 * static_cast<int64_t>(weight.size() + bias.size()); }
+};
+
+// Linear layers with an activation between each two; in fp32.
+class LayeredExperts final : public Experts {
+ public:
+  // gated: the first layer's outputs are halves x and g, and the second one gets act(x) g (SwiGLU).
+  LayeredExperts(std::vector<ExpertLinear> layers, Activation activation, bool gated = false)
+      : layers_(std::move(layers)), activation_(activation), gated_(gated) {}
+  int64_t count() const override { return layers_.front().experts; }
+  int64_t width() const override { return layers_.front().inputs; }
+  int64_t outputs() const override { return layers_.back().outputs; }
+  int64_t bytes() const override;
+  void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
+
+ private:
+  std::vector<ExpertLinear> layers_;
+  Activation activation_;
+  bool gated_;
+};
+
+}  // namespace sparsight::engine

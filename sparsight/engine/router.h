@@ -1,0 +1,28 @@
+// A trained router without tensors: tokens in, Routing out, in evaluation. Kinds: engine/routers/. What each computes,
+// with its source: the router of the same name in moe/routers/, which compiles to it. Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/engine/routing.h"
+#include "sparsight/kernels/threads/threads.h"
+
+namespace sparsight::engine {
+
+struct RouterInput {
+  cpu::Threads& threads;
+  const float* tokens = nullptr;   // [N,D]
+  const int64_t* image = nullptr;  // [B]: number of each image in the dataset; null: 0 .. B-1
+  const int64_t* group = nullptr;  // [B]: images with the same number share the experts' buffers; null: by the settings
+};
+
+class Router {
+ public:
+  virtual ~Router() = default;
+
+  virtual int64_t experts() const = 0;  // E
+  // The decision before capacity: assignments with their gates, logits and scores, into a routing that has been started
+  // with the layout of the tokens (Routing::start).
+  virtual void choose(const RouterInput& input, Routing& routing) const = 0;
+  virtual int64_t bytes() const { return 0; }  // of its weights
+};
+
+}  // namespace sparsight::engine

@@ -1,0 +1,126 @@
+#include "sparsight/engine/routers/expert_picks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "sparsight/kernels/elementwise/softmax_rows.h"
+
+namespace sparsight::engine {
+namespace {
+
+// Where a score is in [N,E].
+float at(const Array<float>& dense, const Routing& routing, int64_t token, int64_t expert) {
+  return dense[token * routing.experts + expert];
+}
+
+bool better(float a, float b) { return a > b || (std::isnan(b) && !std::isnan(a)); }
+
+// Experts choose one after the other, each in the pools [first, first + size) of tokens in turn: its best `count` by
+// `scores`, [N,E]. Equal scores: the lower token; NaN last.
+void take_best(const Array<float>& scores, int64_t expert, int64_t first, int64_t size, int64_t count,
+               Routing& routing) {
+  thread_local Array<int64_t> ranked;
+  ranked.resize(size);
+  std::iota(ranked.data(), ranked.data() + size, first);
+  const auto before = [&](int64_t a, int64_t b) {
+    const float x = at(scores, routing, a, expert), y = at(scores, routing, b, expert);
+    if (better(x, y) || better(y, x)) return better(x, y);
+    return a < b;
+  };
+  std::partial_sort(ranked.data(), ranked.data() + count, ranked.data() + size, before);
+  const int64_t begin = routing.assignments();
+  routing.set_assignments(begin + count);
+  for (int64_t i = 0; i < count; ++i)
+    routing.token[begin + i] = ranked[i], routing.expert[begin + i] = expert, routing.rank[begin + i] = i;
+}
+
+// values of the assignments (routing.gate holds them) become their softmax over the members of each group.
+template <class GroupOf>
+void softmax_of_groups(Routing& routing, int64_t groups, const GroupOf& group) {
+  thread_local Array<float> largest, sum;
+  std::fill_n(largest.resize(groups), groups, -std::numeric_limits<float>::infinity());
+  std::fill_n(sum.resize(groups), groups, 0.0F);
+  for (int64_t a = 0; a < routing.assignments(); ++a) {
+    float& most = largest[group(a)];
+    most = std::isnan(routing.gate[a]) ? routing.gate[a] : std::max(most, routing.gate[a]);
+  }
+  for (int64_t a = 0; a < routing.assignments(); ++a)
+    sum[group(a)] += routing.gate[a] = std::exp(routing.gate[a] - largest[group(a)]);
+  for (int64_t a = 0; a < routing.assignments(); ++a) routing.gate[a] /= sum[group(a)];
+}
+
+void set_gates(Routing& routing, const Array<float>& dense) {
+  for (int64_t a = 0; a < routing.assignments(); ++a)
+    routing.gate[a] = at(dense, routing, routing.token[a], routing.expert[a]);
+}
+
+}  // namespace
+
+int64_t tokens_of_expert(int64_t tokens, int64_t experts, double experts_per_token) {
+  constexpr double kRounding = 1e-9;  // 1.1 * 10 is 11.000000000000002 and must not become 12
+  const double share = experts_per_token / static_cast<double>(experts) * (1 - kRounding);
+  const auto count = static_cast<int64_t>(std::ceil(static_cast<double>(tokens) * share));
+  return std::min(std::max<int64_t>(1, count), tokens);
+}
+
+void ExpertChoiceRouter::choose(const RouterInput& input, Routing& routing) const {
+  const int64_t tokens = routing.tokens, e = experts(), pools = by_image_ ? routing.layout.images : 1;
+  logits_.run(input.threads, input.tokens, tokens, routing.logits.resize(tokens * e));
+  cpu::softmax_rows(input.threads, routing.logits.data(), routing.scores.resize(tokens * e), tokens, e);
+  const int64_t size = pools > 0 ? tokens / pools : 0, count = tokens_of_expert(size, e, experts_per_token_);
+  for (int64_t expert = 0; expert < e; ++expert)
+    for (int64_t pool = 0; pool < pools; ++pool)
+      take_best(routing.scores, expert, pool * size, size, count, routing);
+  set_gates(routing, routing.scores);
+}
+
+void PatchChoiceRouter::choose(const RouterInput& input, Routing& routing) const {
+  const int64_t tokens = routing.tokens, e = experts(), images = routing.layout.images,
+                per_image = routing.layout.per_image, prefix = routing.layout.prefix;
+  logits_.run(input.threads, input.tokens, tokens, routing.logits.resize(tokens * e));
+  float* const scores = routing.scores.resize(tokens * e);
+  std::fill_n(scores, tokens * e, 0.0F);
+  for (int64_t image = 0; image < images; ++image)  // the softmax over the patches
+    for (int64_t expert = 0; expert < e; ++expert) {
+      const int64_t first = (image * per_image + prefix) * e + expert, end = (image + 1) * per_image * e;
+      float most = -std::numeric_limits<float>::infinity(), sum = 0;
+      for (int64_t i = first; i < end; i += e) most = std::max(most, routing.logits[i]);
+      for (int64_t i = first; i < end; i += e) sum += scores[i] = std::exp(routing.logits[i] - most);
+      for (int64_t i = first; i < end; i += e) scores[i] /= sum;
+    }
+  const int64_t patches = per_image - prefix, count = std::min(patches_, patches);
+  for (int64_t expert = 0; expert < e; ++expert)
+    for (int64_t image = 0; image < images; ++image)
+      take_best(routing.logits, expert, image * per_image + prefix, patches, count, routing);
+  if (gates_ == PatchGates::ones) {
+    std::fill_n(routing.gate.data(), routing.assignments(), 1.0F);
+  } else if (gates_ == PatchGates::softmax_topl) {
+    set_gates(routing, routing.scores);
+  } else {
+    set_gates(routing, routing.logits);
+    softmax_of_groups(routing, e * images, [&](int64_t a) {
+      return routing.expert[a] * images + routing.token[a] / std::max<int64_t>(1, per_image);
+    });
+  }
+}
+
+void choose_above_threshold(cpu::Threads& threads, const float* threshold, Routing& routing) {
+  const int64_t tokens = routing.tokens, e = routing.experts;
+  cpu::softmax_rows(threads, routing.logits.data(), routing.scores.resize(tokens * e), tokens, e);
+  for (int64_t expert = 0; expert < e; ++expert) {
+    int64_t count = 0;
+    for (int64_t t = 0; t < tokens; ++t) count += at(routing.scores, routing, t, expert) > threshold[expert] ? 1 : 0;
+    take_best(routing.scores, expert, 0, tokens, count, routing);
+  }
+  set_gates(routing, routing.logits);
+  softmax_of_groups(routing, tokens, [&](int64_t a) { return routing.token[a]; });
+}
+
+void ThresholdRouter::choose(const RouterInput& input, Routing& routing) const {
+  logits_.run(input.threads, input.tokens, routing.tokens, routing.logits.resize(routing.tokens * experts()));
+  choose_above_threshold(input.threads, threshold_.data(), routing);
+}
+
+}  // namespace sparsight::engine

@@ -1,0 +1,95 @@
+#include "sparsight/engine/routers/top_k.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sparsight/kernels/elementwise/softmax_rows.h"
+#include "sparsight/kernels/kernels.h"
+#include "sparsight/kernels/routing/top_experts.h"
+#include "sparsight/kernels/workspace.h"
+
+namespace sparsight::engine {
+namespace {
+
+// Each of `from`'s rows of `columns` values `times` times.
+template <class T>
+void spread(const T* from, int64_t rows, int64_t columns, int64_t times, T* to) {
+  for (int64_t r = 0; r < rows; ++r, from += columns)
+    for (int64_t i = 0; i < times; ++i, to += columns) std::copy_n(from, columns, to);
+}
+
+// The choices of rows of logits.
+struct Choices {
+  Array<float> logits, scores, gate;  // [R,E], [R,E], [R,k]
+  Array<int64_t> expert;              // [R,k]
+};
+
+void choose_rows(cpu::Threads& threads, const TopKRule& rule, int64_t rows, int64_t experts, Choices& choices) {
+  const float* const logits = choices.logits.data();
+  float* const scores = choices.scores.resize(rows * experts);
+  int64_t* const expert = choices.expert.resize(rows * rule.k);
+  float* const gate = choices.gate.resize(rows * rule.k);
+  if (rule.gates == Gates::sigmoid)
+    std::transform(logits, logits + rows * experts, scores, sigmoid);
+  else
+    cpu::softmax_rows(threads, logits, scores, rows, experts);
+  cpu::top_experts(threads, logits, rows, experts, rule.k, expert);
+  const float* const chosen_from = rule.gates == Gates::of_chosen ? logits : scores;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t q = 0; q < rule.k; ++q) gate[r * rule.k + q] = chosen_from[r * experts + expert[r * rule.k + q]];
+  if (rule.gates == Gates::of_chosen) cpu::softmax_rows(threads, gate, gate, rows, rule.k);
+}
+
+}  // namespace
+
+float sigmoid(float x) { return static_cast<float>(1 / (1 + std::exp(-static_cast<double>(x)))); }
+
+const float* TopKRouter::image_vectors(const RouterInput& input, const TokenLayout& layout) const {
+  const int64_t width = logits_.width(), per_image = layout.per_image;
+  thread_local cpu::Workspace space;
+  float* const vectors = space.floats(layout.images * width);
+  using Source = ImageVector::Source;
+  const bool class_token =
+      vector_->source == Source::class_token || (vector_->source == Source::automatic && layout.prefix > 0);
+  const int64_t first = vector_->source == Source::mean_patches ? layout.prefix : 0, count = per_image - first;
+  for (int64_t image = 0; image < layout.images; ++image) {
+    const float* const tokens = input.tokens + image * per_image * width;
+    float* const vector = vectors + image * width;
+    if (class_token) {
+      std::copy_n(tokens, width, vector);
+    } else {
+      std::fill_n(vector, width, 0.0F);
+      for (int64_t t = first; t < per_image; ++t) cpu::kernels().add_scaled(1, tokens + t * width, vector, width);
+      for (int64_t c = 0; c < width; ++c) vector[c] /= static_cast<float>(std::max<int64_t>(1, count));
+    }
+    if (vector_->norm)
+      cpu::kernels().layer_norm(vector, vector_->norm_weight.data(), vector_->norm_bias.data(), vector_->norm_epsilon,
+                                width, vector, cpu::kBlock);
+  }
+  return vectors;
+}
+
+void TopKRouter::choose(const RouterInput& input, Routing& routing) const {
+  const TokenLayout& layout = routing.layout;
+  const int64_t rows = vector_ ? layout.images : routing.tokens, times = vector_ ? layout.per_image : 1,
+                e = experts();
+  thread_local Choices choices;
+  const float* const seen = vector_ ? image_vectors(input, layout) : input.tokens;
+  logits_.run(input.threads, seen, rows, choices.logits.resize(rows * e));
+  choose_rows(input.threads, rule_, rows, e, choices);
+  spread(choices.logits.data(), rows, e, times, routing.logits.resize(routing.tokens * e));
+  spread(choices.scores.data(), rows, e, times, routing.scores.resize(routing.tokens * e));
+  thread_local Array<int64_t> expert;
+  spread(choices.expert.data(), rows, rule_.k, times, expert.resize(routing.tokens * rule_.k));
+  routing.choose_per_token(expert.data(), rule_.k);
+  spread(choices.gate.data(), rows, rule_.k, times, routing.gate.data());
+  if (!rule_.drops_later || rule_.k == 1) return;
+  routing.skips = true;
+  thread_local Array<bool> keeps;
+  keeps.resize(routing.assignments());
+  for (int64_t a = 0; a < routing.assignments(); ++a)
+    keeps[a] = routing.rank[a] == 0 || static_cast<double>(routing.gate[a]) > rule_.later_above;
+  routing.select(keeps.data());
+}
+
+}  // namespace sparsight::engine

@@ -1,0 +1,91 @@
+#include "sparsight/engine/routers/two_level.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+#include "sparsight/engine/routers/expert_picks.h"
+#include "sparsight/kernels/elementwise/softmax_rows.h"
+#include "sparsight/kernels/routing/top_experts.h"
+#include "sparsight/kernels/workspace.h"
+
+namespace sparsight::engine {
+namespace {
+
+// The decision of one level for `level.logits`.
+void choose_level(cpu::Threads& threads, const LevelRule& rule, const float* threshold, Routing& level) {
+  if (rule.k == 0) return choose_above_threshold(threads, threshold, level);
+  const int64_t k = rule.k, choices = level.experts;
+  thread_local Array<int64_t> chosen;
+  cpu::softmax_rows(threads, level.logits.data(), level.scores.resize(level.tokens * choices), level.tokens, choices);
+  cpu::top_experts(threads, level.logits.data(), level.tokens, choices, k, chosen.resize(level.tokens * k));
+  level.choose_per_token(chosen.data(), k);
+  for (int64_t a = 0; a < level.assignments(); ++a)
+    level.gate[a] = level.logits[level.token[a] * choices + level.expert[a]];
+  cpu::softmax_rows(threads, level.gate.data(), level.gate.data(), level.tokens, k);
+}
+
+// Each token's assignments by decreasing gate; equal gates in the order of `pair`, NaN last.
+void sort_by_gate(Routing& routing, const std::vector<int64_t>& pair, int64_t per_token) {
+  std::vector<int64_t> order(pair.size()), expert(pair.size());
+  std::vector<float> gate(pair.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  const auto key = [&](int64_t a) {
+    return std::tuple(routing.token[a], std::isnan(routing.gate[a]) ? 1.0F : -routing.gate[a],
+                      pair[static_cast<size_t>(a)]);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return key(a) < key(b); });
+  for (size_t i = 0; i < order.size(); ++i) expert[i] = routing.expert[order[i]], gate[i] = routing.gate[order[i]];
+  routing.choose_per_token(expert.data(), per_token);
+  std::copy(gate.begin(), gate.end(), routing.gate.data());
+}
+
+}  // namespace
+
+void TwoLevelRouter::choose(const RouterInput& input, Routing& routing) const {
+  const int64_t tokens = routing.tokens, groups = primary_.outputs(), e = experts(), size = e / groups,
+                width = primary_.inputs();
+  thread_local Routing of_groups, inner;
+  thread_local cpu::Workspace rows;
+  of_groups.start(routing.layout, groups);
+  primary_.run(input.threads, input.tokens, tokens, of_groups.logits.resize(tokens * groups));
+  choose_level(input.threads, groups_, groups_.threshold.data(), of_groups);
+  of_groups.keep_all();
+  std::fill_n(routing.scores.resize(tokens * e), tokens * e, 0.0F);
+  std::vector<int64_t> pair;  // (token, choice of a group) of each assignment
+  for (int64_t g = 0; g < groups; ++g) {
+    std::vector<int64_t> members(of_groups.order.data() + of_groups.offsets[g],
+                                 of_groups.order.data() + of_groups.offsets[g + 1]);
+    std::sort(members.begin(), members.end(),
+              [&](int64_t a, int64_t b) { return of_groups.token[a] < of_groups.token[b]; });
+    const auto count = static_cast<int64_t>(members.size());
+    if (count == 0) continue;
+    float* const x = rows.floats(count * width);
+    for (int64_t r = 0; r < count; ++r)
+      std::copy_n(input.tokens + of_groups.token[members[static_cast<size_t>(r)]] * width, width, x + r * width);
+    inner.start({.images = count, .per_image = 1}, size);
+    secondary_.run(input.threads, x, count, g * size, size, inner.logits.resize(count * size));
+    choose_level(input.threads, experts_, experts_.threshold.empty() ? nullptr : experts_.threshold.data() + g * size,
+                 inner);
+    const int64_t begin = routing.assignments();
+    routing.set_assignments(begin + inner.assignments());
+    for (int64_t i = 0; i < inner.assignments(); ++i) {
+      const int64_t member = members[static_cast<size_t>(inner.token[i])];
+      routing.token[begin + i] = of_groups.token[member];
+      routing.expert[begin + i] = g * size + inner.expert[i];
+      routing.rank[begin + i] = inner.rank[i];
+      routing.gate[begin + i] = inner.gate[i] * of_groups.gate[member];
+      pair.push_back(member);
+    }
+    for (int64_t r = 0; r < count; ++r) {
+      const int64_t token = of_groups.token[members[static_cast<size_t>(r)]];
+      const float share = sorted_ ? of_groups.scores[token * groups + g] : 1.0F;
+      for (int64_t c = 0; c < size; ++c)
+        routing.scores[token * e + g * size + c] = inner.scores[r * size + c] * share;
+    }
+  }
+  if (sorted_) sort_by_gate(routing, pair, groups_.k * experts_.k);
+}
+
+}  // namespace sparsight::engine

@@ -1,0 +1,35 @@
+// Routers that give tokens different numbers of experts: top_p and relu of moe/routers/ in evaluation.
+#pragma once
+
+#include "sparsight/engine/router.h"
+#include "sparsight/engine/routers/logits.h"
+
+namespace sparsight::engine {
+
+// The most probable experts until their probabilities sum to p, at most `maximum` of them.
+class TopPRouter final : public Router {
+ public:
+  TopPRouter(RouterLogits logits, double p, int64_t maximum) : logits_(std::move(logits)), p_(p), maximum_(maximum) {}
+  int64_t experts() const override { return logits_.experts(); }
+  void choose(const RouterInput& input, Routing& routing) const override;
+  int64_t bytes() const override { return logits_.bytes(); }
+
+ private:
+  RouterLogits logits_;
+  double p_;
+  int64_t maximum_;
+};
+
+// The experts with positive logits, which are the gates.
+class ReluRouter final : public Router {
+ public:
+  explicit ReluRouter(RouterLogits logits) : logits_(std::move(logits)) {}
+  int64_t experts() const override { return logits_.experts(); }
+  void choose(const RouterInput& input, Routing& routing) const override;
+  int64_t bytes() const override { return logits_.bytes(); }
+
+ private:
+  RouterLogits logits_;
+};
+
+}  // namespace sparsight::engine

@@ -1,0 +1,48 @@
+// A step of a program: reads values of a batch and writes one. Kinds: engine/steps/. Steps do not change while they
+// run, from any number of threads.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/engine/routing.h"
+#include "sparsight/engine/value.h"
+#include "sparsight/kernels/threads/threads.h"
+
+namespace sparsight::engine {
+
+// The batch in work.
+class Frame {
+ public:
+  virtual ~Frame() = default;
+  virtual cpu::Threads& threads() = 0;
+  virtual int64_t images() const = 0;                          // B
+  virtual const int64_t* image_numbers() const = 0;            // [B], RouterInput::image
+  virtual const int64_t* image_groups() const = 0;             // [B], RouterInput::group
+  virtual const float* read(const Value& value) const = 0;     // [B, rows, columns]
+  virtual float* write(const Value& value) = 0;                // the same, to be filled
+  virtual Routing& routing(int64_t number) = 0;                // of a route step
+};
+
+// Those of the values that exist.
+inline std::vector<Value> existing(const Value& first, const Value& second) {
+  if (!second.exists()) return {first};
+  return {first, second};
+}
+
+class Step {
+ public:
+  explicit Step(Value to) : to_(to) {}
+  virtual ~Step() = default;
+
+  virtual const char* kind() const = 0;            // "route"
+  virtual std::vector<Value> reads() const = 0;
+  virtual void run(Frame& frame) const = 0;
+  virtual int64_t bytes() const { return 0; }      // of the weights
+  const Value& to() const { return to_; }          // what it writes; none for a route step
+
+ private:
+  Value to_;
+};
+
+}  // namespace sparsight::engine

@@ -1,0 +1,32 @@
+#include "sparsight/engine/steps/blocks.h"
+
+#include <algorithm>
+
+namespace sparsight::engine {
+
+int64_t EmbedStep::bytes() const {
+  return patches_.bytes() + 4 * static_cast<int64_t>(prefix_.size() + positions_.size());
+}
+
+void EmbedStep::run(Frame& frame) const {
+  const Shape& in = from_.shape;
+  const int64_t images = frame.images(), numbers = to().shape.numbers(), prefix = static_cast<int64_t>(prefix_.size());
+  cpu::StridedImages maps{.pixels = frame.read(from_), .images = images, .image_stride = in.numbers()};
+  if (planes_ > 0) {
+    maps.channels = planes_, maps.height = in.rows() / planes_, maps.width = in.columns;
+    maps.channel_stride = maps.height * maps.width, maps.row_stride = maps.width, maps.column_stride = 1;
+  } else {
+    maps.channels = in.columns, maps.height = in.height, maps.width = in.width;
+    maps.channel_stride = 1, maps.row_stride = in.width * in.columns, maps.column_stride = in.columns;
+  }
+  float* const tokens = frame.write(to());
+  for (int64_t image = 0; image < images; ++image) std::copy_n(prefix_.data(), prefix, tokens + image * numbers);
+  patches_.run(frame.threads(), maps, positions_.data(), {tokens + prefix, numbers});
+}
+
+void BlockStep::run(Frame& frame) const {
+  const Shape &in = from_.shape, &out = to().shape;
+  block_.run(frame.threads(), frame.read(from_), frame.write(to()), {frame.images(), in.rows(), out.rows()});
+}
+
+}  // namespace sparsight::engine

@@ -1,0 +1,93 @@
+#include "sparsight/engine/steps/experts.h"
+
+#include <algorithm>
+
+#include "sparsight/engine/expert_rows.h"
+#include "sparsight/engine/row_grid.h"
+#include "sparsight/kernels/kernels.h"
+#include "sparsight/kernels/threads/tasks.h"
+#include "sparsight/kernels/workspace.h"
+
+namespace sparsight::engine {
+
+void ExpertsStep::run(Frame& frame) const {
+  const Routing& routing = frame.routing(routing_);
+  if (routing.mixes_tokens()) return mix(frame, routing);
+  thread_local ExpertRows rows;
+  rows.set(routing, tokens_read_);
+  experts_->run(frame.threads(), rows.numbers(), frame.read(tokens_),
+                residual_.exists() ? frame.read(residual_) : nullptr, frame.write(to()));
+}
+
+namespace {
+
+// Row-major C [m,n] = A [m,k] B [k,n] on this thread, with A transposed in memory, [k,m], or not; added to C, or not.
+void multiply(bool transposed, const float* a, int64_t m, int64_t k, const float* b, int64_t n, bool accumulate,
+              float* c) {
+  thread_local cpu::Workspace panel, blocks;
+  const cpu::Kernels& kernel = cpu::kernels();
+  cpu::Gemm p;
+  p.m = m, p.n = n, p.k = k;
+  if (transposed) {
+    p.a = a, p.a_ld = m, p.a_transposed = true;
+  } else {
+    float* const rows = blocks.floats(blocks_floats(k, m));
+    to_blocks(a, m, k, rows);
+    p.a = rows, p.a_block = m * cpu::kBlockLd;
+  }
+  p.b = b, p.b_ld = n;
+  p.c = c, p.c_ld = n;
+  p.accumulate = accumulate;
+  kernel.product(p, panel.floats(kernel.panel_floats));
+}
+
+}  // namespace
+
+// combine * experts(dispatch^T * tokens), image by image. Rows of slots are grouped by expert: [E,B,slots].
+void ExpertsStep::mix(Frame& frame, const Routing& routing) const {
+  const int64_t images = frame.images(), per_image = tokens_.shape.rows(), width = tokens_.shape.columns,
+                outputs = to().shape.columns, experts = routing.experts, slots = routing.slots, all = experts * slots;
+  thread_local cpu::Workspace in_space, out_space, by_image_space;
+  thread_local Array<int64_t> offsets;
+  float* const in = in_space.floats(images * all * width);
+  float* const out = out_space.floats(images * all * outputs);
+  float* const by_image = by_image_space.floats(images * all * std::max(width, outputs));
+  const float* const tokens = frame.read(tokens_);
+  cpu::run_tasks(frame.threads(), images, [&](int64_t image, const auto&) {
+    float* const mixed = by_image + image * all * width;
+    multiply(true, routing.scores.data() + image * per_image * all, all, per_image, tokens + image * per_image * width,
+             width, false, mixed);
+    for (int64_t e = 0; e < experts; ++e)
+      std::copy_n(mixed + e * slots * width, slots * width, in + (e * images + image) * slots * width);
+  });
+  offsets.resize(experts + 1);
+  for (int64_t e = 0; e <= experts; ++e) offsets[e] = e * images * slots;
+  experts_->run_rows(frame.threads(), in, offsets.data(), out);
+  float* const y = frame.write(to());
+  if (residual_.exists()) std::copy_n(frame.read(residual_), images * per_image * outputs, y);
+  cpu::run_tasks(frame.threads(), images, [&](int64_t image, const auto&) {
+    float* const of_image = by_image + image * all * outputs;
+    for (int64_t e = 0; e < experts; ++e)
+      std::copy_n(out + (e * images + image) * slots * outputs, slots * outputs, of_image + e * slots * outputs);
+    multiply(false, routing.combine.data() + image * per_image * all, per_image, all, of_image, outputs,
+             residual_.exists(), y + image * per_image * outputs);
+  });
+}
+
+void SharedExpertsStep::run(Frame& frame) const {
+  const int64_t tokens = frame.images() * tokens_.shape.rows(), count = experts_->count();
+  thread_local Routing routing;
+  thread_local ExpertRows rows;
+  thread_local Array<int64_t> chosen;
+  routing.start({.images = tokens, .per_image = 1}, count);
+  chosen.resize(tokens * count);
+  for (int64_t i = 0; i < chosen.size(); ++i) chosen[i] = i % count;
+  routing.choose_per_token(chosen.data(), count);
+  std::fill_n(routing.gate.data(), routing.assignments(), 1.0F);
+  routing.keep_all();
+  rows.set(routing, 1);
+  experts_->run(frame.threads(), rows.numbers(), frame.read(tokens_),
+                residual_.exists() ? frame.read(residual_) : nullptr, frame.write(to()));
+}
+
+}  // namespace sparsight::engine

@@ -1,0 +1,108 @@
+#include "sparsight/engine/steps/maps.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sparsight/kernels/kernels.h"
+#include "sparsight/kernels/threads/tasks.h"
+
+namespace sparsight::engine {
+
+void ConvolveStep::run(Frame& frame) const {
+  const Shape& in = from_.shape;
+  convs_.run(frame.threads(), frame.read(from_), frame.write(to()), frame.images(), {in.height, in.width, in.columns});
+}
+
+Value add_convs(ProgramBuilder& builder, Value from, std::vector<ConvStep> convs) {
+  ConvChain chain(std::move(convs));
+  const ConvChain::Map out = chain.output({from.shape.height, from.shape.width, from.shape.columns});
+  const Value to = builder.new_value({.height = out.height, .width = out.width, .columns = out.channels});
+  return builder.add<ConvolveStep>(from, to, std::move(chain));
+}
+
+void MaxPoolStep::run(Frame& frame) const {
+  const Shape &in = from_.shape, &out = to().shape;
+  const int64_t channels = in.columns;
+  const float* const x = frame.read(from_);
+  float* const y = frame.write(to());
+  cpu::run_tasks(frame.threads(), frame.images() * out.height, [&](int64_t task, const auto&) {
+    const int64_t image = task / out.height, row = task % out.height;
+    for (int64_t column = 0; column < out.width; ++column) {
+      float* const to_position = y + (task * out.width + column) * channels;
+      std::fill_n(to_position, channels, -std::numeric_limits<float>::infinity());
+      for (int64_t i = std::max<int64_t>(0, 2 * row - 1); i < std::min(in.height, 2 * row + 2); ++i)
+        for (int64_t j = std::max<int64_t>(0, 2 * column - 1); j < std::min(in.width, 2 * column + 2); ++j) {
+          const float* const from = x + ((image * in.height + i) * in.width + j) * channels;
+          for (int64_t c = 0; c < channels; ++c)
+            to_position[c] = from[c] > to_position[c] || from[c] != from[c] ? from[c] : to_position[c];
+        }
+    }
+  });
+}
+
+void MapPatchesStep::run(Frame& frame) const {
+  const Shape& map = to_patches_ ? from_.shape : to().shape;
+  const int64_t channels = map.columns, across = map.width / side_, patch = channels * side_ * side_;
+  const float* const x = frame.read(from_);
+  float* const y = frame.write(to());
+  cpu::run_tasks(frame.threads(), frame.images() * map.height, [&](int64_t task, const auto&) {
+    const int64_t image = task / map.height, i = task % map.height;
+    for (int64_t j = 0; j < map.width; ++j)
+      for (int64_t c = 0; c < channels; ++c) {
+        const int64_t in_map = (task * map.width + j) * channels + c;
+        const int64_t in_patch = image * map.numbers() + (i / side_ * across + j / side_) * patch +
+                                 (c * side_ + i % side_) * side_ + j % side_;
+        y[to_patches_ ? in_patch : in_map] = x[to_patches_ ? in_map : in_patch];
+      }
+  });
+}
+
+namespace {
+
+void sum_rows(const float* rows, int64_t count, int64_t columns, float* sum) {
+  std::fill_n(sum, columns, 0.0F);
+  for (int64_t r = 0; r < count; ++r) cpu::kernels().add_scaled(1, rows + r * columns, sum, columns);
+}
+
+}  // namespace
+
+void PoolStep::run(Frame& frame) const {
+  const Shape& in = from_.shape;
+  const int64_t columns = in.columns, patches = in.rows() - in.prefix;
+  const float* const x = frame.read(from_);
+  float* const y = frame.write(to());
+  cpu::run_tasks(frame.threads(), frame.images(), [&](int64_t image, const auto&) {
+    const float* const rows = x + image * in.numbers();
+    float* const out = y + image * columns;
+    if (pool_ == Pool::first) {
+      std::copy_n(rows, columns, out);
+      return;
+    }
+    sum_rows(rows + in.prefix * columns, patches, columns, out);
+    for (int64_t c = 0; c < columns; ++c) out[c] /= static_cast<float>(patches);
+  });
+}
+
+void TakenMeanStep::run(Frame& frame) const {
+  const Shape& in = from_.shape;
+  const Routing& routing = frame.routing(routing_);
+  thread_local Array<int64_t> taken;
+  std::fill_n(taken.resize(frame.images()), frame.images(), int64_t{0});
+  for (const int64_t token : routing.token.all()) ++taken[token / in.rows()];
+  const float* const x = frame.read(from_);
+  float* const y = frame.write(to());
+  for (int64_t image = 0; image < frame.images(); ++image) {
+    float* const out = y + image * in.columns;
+    sum_rows(x + image * in.numbers(), in.rows(), in.columns, out);
+    const float share = std::max(1.0F, static_cast<float>(taken[image]) / static_cast<float>(routing.experts));
+    for (int64_t c = 0; c < in.columns; ++c) out[c] /= share;
+  }
+}
+
+void TwoClassStep::run(Frame& frame) const {
+  const float* const x = frame.read(from_);
+  float* const y = frame.write(to());
+  for (int64_t image = 0; image < frame.images(); ++image) y[2 * image] = 0, y[2 * image + 1] = x[image];
+}
+
+}  // namespace sparsight::engine

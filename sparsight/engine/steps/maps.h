@@ -1,0 +1,110 @@
+// Steps on feature maps, channels last, and from maps or tokens to the vector that the head sees.
+#pragma once
+
+#include <vector>
+
+#include "sparsight/engine/conv_chain.h"
+#include "sparsight/engine/program_builder.h"
+
+namespace sparsight::engine {
+
+class ConvolveStep final : public Step {
+ public:
+  ConvolveStep(Value from, Value to, ConvChain convs) : Step(to), from_(from), convs_(std::move(convs)) {}
+  const char* kind() const override { return "convolve"; }
+  std::vector<Value> reads() const override { return {from_}; }
+  void run(Frame& frame) const override;
+  int64_t bytes() const override { return convs_.bytes(); }
+
+ private:
+  Value from_;
+  ConvChain convs_;
+};
+
+// Appends convolutions in a row from map to map.
+Value add_convs(ProgramBuilder& builder, Value from, std::vector<ConvStep> convs);
+
+// The maximum of 3 x 3 positions, with stride 2 and one position of padding on each edge.
+class MaxPoolStep final : public Step {
+ public:
+  MaxPoolStep(Value from, Value to) : Step(to), from_(from) {}
+  const char* kind() const override { return "max pool"; }
+  std::vector<Value> reads() const override { return {from_}; }
+  void run(Frame& frame) const override;
+
+ private:
+  Value from_;
+};
+
+inline Value add_max_pool(ProgramBuilder& builder, Value from) {
+  const Shape& in = from.shape;
+  return builder.add<MaxPoolStep>(
+      from,
+      builder.new_value({.height = (in.height + 1) / 2, .width = (in.width + 1) / 2, .columns = in.columns}));
+}
+
+// Square patches of a map as tokens, each in the order (channel, row, column); and patches as a map again.
+class MapPatchesStep final : public Step {
+ public:
+  // Exactly one of `from` and `to` is a map; the other has its patches as rows.
+  MapPatchesStep(Value from, Value to, int64_t side, bool to_patches)
+      : Step(to), from_(from), side_(side), to_patches_(to_patches) {}
+  const char* kind() const override { return to_patches_ ? "map to patches" : "patches to map"; }
+  std::vector<Value> reads() const override { return {from_}; }
+  void run(Frame& frame) const override;
+
+ private:
+  Value from_;
+  int64_t side_;
+  bool to_patches_;
+};
+
+// The first row of each image, or the mean of its rows without the prefix.
+class PoolStep final : public Step {
+ public:
+  enum class Pool { first, mean };
+  PoolStep(Value from, Value to, Pool pool) : Step(to), from_(from), pool_(pool) {}
+  const char* kind() const override { return "pool"; }
+  std::vector<Value> reads() const override { return {from_}; }
+  void run(Frame& frame) const override;
+
+ private:
+  Value from_;
+  Pool pool_;
+};
+
+// Appends the mean of an image's rows without the prefix.
+inline Value add_mean(ProgramBuilder& builder, Value from) {
+  return builder.add<PoolStep>(from, builder.new_value(Shape::vector(from.shape.columns)), PoolStep::Pool::mean);
+}
+
+// The sum of an image's rows divided by the mean number of assignments per expert, at least 1: pMoE's 1/l.
+class TakenMeanStep final : public Step {
+ public:
+  TakenMeanStep(Value from, Value to, int64_t routing) : Step(to), from_(from), routing_(routing) {}
+  const char* kind() const override { return "mean of patches taken"; }
+  std::vector<Value> reads() const override { return {from_}; }
+  void run(Frame& frame) const override;
+
+ private:
+  Value from_;
+  int64_t routing_;
+};
+
+// Logits (0, f) of two classes from one output f.
+class TwoClassStep final : public Step {
+ public:
+  TwoClassStep(Value from, Value to) : Step(to), from_(from) {}
+  const char* kind() const override { return "two classes"; }
+  std::vector<Value> reads() const override { return {from_}; }
+  void run(Frame& frame) const override;
+
+ private:
+  Value from_;
+};
+
+inline Value add_two_classes(ProgramBuilder& builder, Value from) {
+  return builder.add<TwoClassStep>(from, builder.new_value(Shape::vector(2)));
+}
+
+}  // namespace sparsight::engine

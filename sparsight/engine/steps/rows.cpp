@@ -1,0 +1,66 @@
+#include "sparsight/engine/steps/rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sparsight/engine/routers/top_k.h"
+#include "sparsight/engine/row_grid.h"
+#include "sparsight/kernels/elementwise/layer_norm.h"
+#include "sparsight/kernels/routing/rows.h"
+#include "sparsight/kernels/workspace.h"
+
+namespace sparsight::engine {
+
+void NormStep::run(Frame& frame) const {
+  const Shape& shape = from_.shape;
+  cpu::layer_norm(frame.threads(), {.rows = frame.images() * shape.rows(),
+                                    .width = shape.columns,
+                                    .x = frame.read(from_),
+                                    .weight = norm_.weight.data(),
+                                    .bias = norm_.bias.data(),
+                                    .epsilon = norm_.epsilon,
+                                    .out = frame.write(to())});
+}
+
+void LinearStep::run(Frame& frame) const {
+  const int64_t in = linear_.inputs(), out = linear_.outputs(), rows = frame.images() * from_.shape.numbers() / in;
+  const float* const x = frame.read(from_);
+  const float* const residual = residual_.exists() ? frame.read(residual_) : nullptr;
+  float* const y = frame.write(to());
+  RowGrid(frame.threads(), rows, out).run([&](int64_t first, int64_t count, Columns columns) {
+    thread_local cpu::Workspace blocks, panel;
+    const cpu::Kernels& kernel = cpu::kernels();
+    float* const a = blocks.floats(blocks_floats(in, count));
+    to_blocks(x + first * in, count, in, a);
+    cpu::Gemm p = linear_.gemm(columns.first, columns.count);
+    p.m = count;
+    p.a = a, p.a_block = count * cpu::kBlockLd;
+    p.c = y + first * out + columns.first, p.c_ld = out;
+    p.activates = activation_.has_value();
+    if (activation_) p.activation = *activation_;
+    kernel.product(p, panel.floats(kernel.panel_floats));
+    if (!residual) return;
+    for (int64_t r = first; r < first + count; ++r)
+      kernel.add_scaled(1, residual + r * out + columns.first, y + r * out + columns.first, columns.count);
+  });
+}
+
+void ElementwiseStep::run(Frame& frame) const {
+  const int64_t columns = from_.shape.columns, rows = frame.images() * from_.shape.rows();
+  const float* const x = frame.read(from_);
+  const float* const residual = residual_.exists() ? frame.read(residual_) : nullptr;
+  float* const y = frame.write(to());
+  cpu::run_ranges(frame.threads(), rows, cpu::rows_of_task(columns), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * columns; i < end * columns; ++i) {
+      float value = factor_.empty() ? x[i] : x[i] * factor_[static_cast<size_t>(i % columns)];
+      if (!shift_.empty()) value += shift_[static_cast<size_t>(i % columns)];
+      if (residual) value += residual[i];
+      if (function_ == Elementwise::relu) value = value < 0 ? 0 : value;  // NaN stays
+      if (function_ == Elementwise::sigmoid) value = sigmoid(value);
+      if (function_ == Elementwise::tanh) value = std::tanh(value);
+      y[i] = value;
+    }
+  });
+}
+
+}  // namespace sparsight::engine
