@@ -1,7 +1,7 @@
 // `sparsight attack`
 #pragma once
 
-#include "sparsight/runs/attack_request.h"
+#include "sparsight/attacks/run/attack_request.h"
 
 namespace sparsight::cli {
 

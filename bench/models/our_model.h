@@ -55,8 +55,8 @@ class OurModel {
   ModelCase which_;
   std::shared_ptr<ImageModel> model_;
   std::shared_ptr<const ProgramModel> program_;  // null before compile()
-  std::shared_ptr<Optimizer> optimizer_;  // null before the first step
-  uint64_t step_ = 0;                     // of training, for its random samples
+  std::shared_ptr<Optimizer> optimizer_;         // null before the first step
+  uint64_t step_ = 0;                            // of training, for its random samples
   at::Tensor pixels_, labels_;
   double operations_ = 0;
 };

@@ -23,8 +23,8 @@
 #include "sparsight/core/machine.h"
 #include "sparsight/kernels/conv/conv_depth.h"
 #include "sparsight/models/cnn.h"
-#include "sparsight/models/wide_resnet.h"
 #include "sparsight/models/program_model.h"
+#include "sparsight/models/wide_resnet.h"
 #include "sparsight/nn/packed_convs.h"
 #include "sparsight/ops/torch_threads.h"
 
@@ -120,15 +120,13 @@ void conv_row(const ConvSize& size, int64_t batch, int64_t rounds, const Peak& p
   const engine::ConvChain::Map map{size.side, size.side, size.in};
   at::Tensor out = at::empty({batch, ours.output(map).positions() * size.out});
   const int64_t zeros = size.kernel / 2;
-  const RoundTimes times = time_rounds({timed([&] { at::conv2d(x, conv->weight, conv->bias, size.stride, zeros); }),
-                                        timed([&] { at::conv2d(last, weight_last, conv->bias, size.stride, zeros); }),
-                                        timed([&] { onednn(last); }),
-                                        timed([&] {
-                                          ours.run(cpu::torch_threads(), last.const_data_ptr<float>(),
-                                                   out.data_ptr<float>(), batch, map);
-                                        }),
-                                        {[&](int) { peak.run(); }, [&] { return peak.seconds(); }}},
-                                       rounds);
+  const RoundTimes times = time_rounds(
+      {timed([&] { at::conv2d(x, conv->weight, conv->bias, size.stride, zeros); }),
+       timed([&] { at::conv2d(last, weight_last, conv->bias, size.stride, zeros); }),
+       timed([&] { onednn(last); }),
+       timed([&] { ours.run(cpu::torch_threads(), last.const_data_ptr<float>(), out.data_ptr<float>(), batch, map); }),
+       {[&](int) { peak.run(); }, [&] { return peak.seconds(); }}},
+      rounds);
   const int64_t taps = taps_on_map(size, conv->output({size.side, size.side}).height);
   const double operations = 2.0 * static_cast<double>(batch * taps * taps * size.out * size.in);
   std::vector<double> limit;

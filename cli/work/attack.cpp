@@ -3,11 +3,11 @@
 #include "cli/cmd_attack.h"
 #include "cli/output.h"
 #include "cli/work/interruptible.h"
+#include "sparsight/attacks/run/attack_curve.h"
+#include "sparsight/attacks/run/run_attack.h"
 #include "sparsight/core/json_fields.h"
-#include "sparsight/report/attack_curve_text.h"
-#include "sparsight/report/attack_text.h"
-#include "sparsight/runs/attack_curve.h"
-#include "sparsight/runs/run_attack.h"
+#include "sparsight/report/attack/attack_curve_text.h"
+#include "sparsight/report/attack/attack_text.h"
 
 namespace sparsight::cli {
 

@@ -4,7 +4,7 @@
 #include "cli/output.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/eval/compare_records.h"
-#include "sparsight/report/comparison_text.h"
+#include "sparsight/report/run/comparison_text.h"
 
 namespace sparsight::cli {
 

@@ -7,7 +7,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/model_cost.h"
-#include "sparsight/report/cost_table.h"
+#include "sparsight/report/run/cost_table.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/training_setup.h"
 

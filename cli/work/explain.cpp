@@ -6,10 +6,10 @@
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/report/explain_folder.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/report.h"
-#include "sparsight/report/superclass_text.h"
+#include "sparsight/report/run/explain_folder.h"
+#include "sparsight/report/run/superclass_text.h"
 #include "sparsight/report/table.h"
 
 namespace sparsight::cli {

@@ -14,7 +14,7 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/routing_file.h"
 #include "sparsight/models/routing_record.h"
-#include "sparsight/report/layer_probe_table.h"
+#include "sparsight/report/run/layer_probe_table.h"
 
 namespace sparsight::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
-#include "sparsight/report/read_attacks.h"
-#include "sparsight/report/run_comparison.h"
+#include "sparsight/report/attack/read_attacks.h"
+#include "sparsight/report/run/run_comparison.h"
 #include "sparsight/report/table.h"
 
 namespace sparsight::cli {

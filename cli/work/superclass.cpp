@@ -14,8 +14,8 @@
 #include "sparsight/data/readers/npy.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
-#include "sparsight/report/superclass_folder.h"
-#include "sparsight/report/superclass_report.h"
+#include "sparsight/report/run/superclass_folder.h"
+#include "sparsight/report/run/superclass_report.h"
 #include "sparsight/train/superclasses/pipeline.h"
 
 namespace sparsight::cli {

@@ -8,11 +8,9 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/moe/losses/cv_squared.h"
-#include "sparsight/moe/losses/entropy.h"
 #include "sparsight/moe/losses/importance.h"
+#include "sparsight/moe/losses/logits.h"
 #include "sparsight/moe/losses/token_sums.h"
-#include "sparsight/moe/losses/vmoe_importance.h"
 
 namespace sparsight {
 namespace {

@@ -214,8 +214,8 @@ Explanation explain_images(const Predictor& model, const std::vector<ExplainItem
     const int64_t end = std::min(total, begin + options.batch);
     const ReadImages read = read_images(items, begin, end, pixels, pictured);
     const at::Tensor numbers = at::arange(begin, end);
-    const ModelOutput output = model(
-        {.images = at::stack(read.images), .info = {.image = numbers}, .routings = options.replay.of(numbers)});
+    const ModelOutput output =
+        model({.images = at::stack(read.images), .info = {.image = numbers}, .routings = options.replay.of(numbers)});
     if (options.record) options.record->add(routings_of(output), routed_images(read));
     const at::Tensor logits = output.logits.to(at::kCPU, at::kDouble),
                      probabilities = options.sigmoid ? logits.sigmoid() : logits.softmax(1);

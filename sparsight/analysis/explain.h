@@ -41,9 +41,9 @@ struct ExplainOptions {
 // From a sample's image to the pixels that the model takes and that are shown: [C,H,W] fp32, 0 to 1.
 using ImagePixels = std::function<at::Tensor(const at::Tensor& image)>;
 
-// The model is called in evaluation mode, without gradients. Examples are spread over the classes. Classes by expert count
-// the images with a label or, if none has one, all by their predicted class, without class information. Raises Error
-// for an image that cannot be read.
+// The model is called in evaluation mode, without gradients. Examples are spread over the classes. Classes by expert
+// count the images with a label or, if none has one, all by their predicted class, without class information. Raises
+// Error for an image that cannot be read.
 Explanation explain_images(const Predictor& model, const std::vector<ExplainItem>& items, const ImagePixels& pixels,
                            const std::vector<std::string>& classes, const ExplainOptions& options = {});
 

@@ -5,9 +5,9 @@
 #include <ATen/ops/arange.h>
 
 #include "sparsight/attacks/check_perturbation.h"
-#include "sparsight/attacks/clean_pass.h"
-#include "sparsight/attacks/objective.h"
 #include "sparsight/attacks/projection.h"
+#include "sparsight/attacks/routed/clean_pass.h"
+#include "sparsight/attacks/routed/objective.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/random.h"
 

@@ -38,8 +38,9 @@ ModelOutput AttackedImageModel::run(const at::Tensor& pixels, const AttackPass& 
                            .at_experts = pass.at_experts};
     if (options_.program && ProgramModel::takes(input)) return options_.program->forward(input);
     if (options_.only_program)
-      fail_usage("packed weights answer in evaluation alone: without gradients, noise, losses of routers and attacks on ",
-                 "the routing; leave out --weights, or these");
+      fail_usage(
+          "packed weights answer in evaluation alone: without gradients, noise, losses of routers and attacks on ",
+          "the routing; leave out --weights, or these");
     return model_->forward(input);
   };
   if (!has_routers_ && !options_.program) {

@@ -4,7 +4,7 @@
 
 #include <ATen/TensorOperators.h>
 
-#include "sparsight/attacks/objective.h"
+#include "sparsight/attacks/routed/objective.h"
 #include "sparsight/core/error.h"
 
 namespace sparsight {

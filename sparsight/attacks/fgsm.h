@@ -3,7 +3,7 @@
 #pragma once
 
 #include "sparsight/attacks/attack.h"
-#include "sparsight/attacks/objective_options.h"
+#include "sparsight/attacks/routed/objective_options.h"
 
 namespace sparsight {
 

@@ -1,12 +1,12 @@
 #include "sparsight/attacks/register_attacks.h"
 
-#include "sparsight/attacks/apgd.h"
-#include "sparsight/attacks/apgd_targeted.h"
+#include "sparsight/attacks/apgd/apgd.h"
+#include "sparsight/attacks/apgd/apgd_targeted.h"
 #include "sparsight/attacks/cascade_attack.h"
-#include "sparsight/attacks/fab.h"
+#include "sparsight/attacks/fab/fab.h"
 #include "sparsight/attacks/fgsm.h"
 #include "sparsight/attacks/pgd.h"
-#include "sparsight/attacks/square.h"
+#include "sparsight/attacks/square/square.h"
 
 namespace sparsight {
 namespace {

@@ -1,9 +1,9 @@
 loop_sources(
   attacks/among_others.cpp
-  attacks/apgd.cpp
-  attacks/apgd_run.cpp
-  attacks/apgd_schedule.cpp
-  attacks/apgd_targeted.cpp
+  attacks/apgd/apgd.cpp
+  attacks/apgd/apgd_run.cpp
+  attacks/apgd/apgd_schedule.cpp
+  attacks/apgd/apgd_targeted.cpp
   attacks/attack.cpp
   attacks/attack_batch.cpp
   attacks/attack_saver.cpp
@@ -12,32 +12,49 @@ loop_sources(
   attacks/cascade_attack.cpp
   attacks/cascade_warnings.cpp
   attacks/check_perturbation.cpp
-  attacks/fab.cpp
-  attacks/fab_run.cpp
+  attacks/fab/fab.cpp
+  attacks/fab/fab_run.cpp
+  attacks/fab/hyperplane.cpp
   attacks/fgsm.cpp
-  attacks/hyperplane.cpp
   attacks/losses.cpp
-  attacks/objective.cpp
-  attacks/objective_options.cpp
   attacks/per_image.cpp
   attacks/pgd.cpp
   attacks/projection.cpp
   attacks/random_start.cpp
   attacks/register_attacks.cpp
-  attacks/routing_losses.cpp
-  attacks/square.cpp
-  attacks/square_l2.cpp
-  attacks/square_linf.cpp
-  attacks/square_moves.cpp
-  attacks/square_random.cpp
-  attacks/square_run.cpp
+  attacks/routed/objective.cpp
+  attacks/routed/objective_options.cpp
+  attacks/routed/routing_losses.cpp
+  attacks/square/square.cpp
+  attacks/square/square_l2.cpp
+  attacks/square/square_linf.cpp
+  attacks/square/square_moves.cpp
+  attacks/square/square_random.cpp
+  attacks/square/square_run.cpp
   attacks/strongest.cpp
   attacks/target_classes.cpp
   attacks/threat_model.cpp
   attacks/transfer.cpp)
 torch_sources(
   attacks/attacked_image_model.cpp
-  attacks/clean_pass.cpp
   attacks/frozen_parameters.cpp
-  attacks/gradient_path.cpp
-  attacks/router_losses.cpp)
+  attacks/routed/clean_pass.cpp
+  attacks/routed/gradient_path.cpp
+  attacks/routed/router_losses.cpp
+  attacks/run/attack_curve.cpp
+  attacks/run/attack_examples.cpp
+  attacks/run/attack_files.cpp
+  attacks/run/attack_identity.cpp
+  attacks/run/attack_piece.cpp
+  attacks/run/attacked_images.cpp
+  attacks/run/attacked_run.cpp
+  attacks/run/run_attack.cpp
+  attacks/run/write_piece.cpp)
+light_sources(
+  attacks/run/attack_batch_size.cpp
+  attacks/run/attack_check.cpp
+  attacks/run/attack_folder.cpp
+  attacks/run/attack_plan.cpp
+  attacks/run/attack_summary.cpp
+  attacks/run/curve_warnings.cpp
+  attacks/run/observed_model.cpp)

@@ -7,7 +7,7 @@
 
 #include "sparsight/dg/ablations.h"
 #include "sparsight/dg/dg_run.h"
-#include "sparsight/dg/result_table.h"
+#include "sparsight/dg/results/result_table.h"
 #include "sparsight/jobs/run_jobs.h"
 
 namespace sparsight {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "sparsight/dg/result_table.h"
+#include "sparsight/dg/results/result_table.h"
 
 namespace sparsight {
 

@@ -15,7 +15,7 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/data/domainbed/seed_hash.h"
-#include "sparsight/dg/results.h"
+#include "sparsight/dg/results/results.h"
 #include "sparsight/dg/titles.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/train/algorithm.h"

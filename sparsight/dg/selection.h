@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/dg/results.h"
+#include "sparsight/dg/results/results.h"
 
 namespace sparsight {
 

@@ -8,7 +8,7 @@
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/dg/cost_facts.h"
-#include "sparsight/dg/published_results.h"
+#include "sparsight/dg/results/published_results.h"
 #include "sparsight/report/format.h"
 
 namespace sparsight {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/dg/result_table.h"
-#include "sparsight/dg/results.h"
+#include "sparsight/dg/results/result_table.h"
+#include "sparsight/dg/results/results.h"
 
 namespace sparsight {
 

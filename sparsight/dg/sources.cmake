@@ -2,24 +2,16 @@ light_sources(
   dg/ablations.cpp
   dg/cost_facts.cpp
   dg/escape_names.cpp
-  dg/published_results.cpp
   dg/random_range.cpp
-  dg/result_table.cpp
-  dg/results.cpp
+  dg/results/published_results.cpp
+  dg/results/result_table.cpp
+  dg/results/results.cpp
   dg/selection.cpp
   dg/single_source.cpp
   dg/speed_table.cpp
   dg/titles.cpp)
 torch_sources(
   dg/ablation_run.cpp
-  dg/check_runs.cpp
-  dg/data_identity.cpp
-  dg/dg_models.cpp
-  dg/dg_results.cpp
-  dg/dg_run.cpp
-  dg/hyperparameters.cpp
-  dg/protocol_defaults.cpp
-  dg/sweep.cpp
   dg/algorithms/adrmx.cpp
   dg/algorithms/arm.cpp
   dg/algorithms/cad.cpp
@@ -59,4 +51,12 @@ torch_sources(
   dg/algorithms/transfer.cpp
   dg/algorithms/trm.cpp
   dg/algorithms/urm.cpp
-  dg/algorithms/vrex.cpp)
+  dg/algorithms/vrex.cpp
+  dg/check_runs.cpp
+  dg/data_identity.cpp
+  dg/dg_models.cpp
+  dg/dg_run.cpp
+  dg/hyperparameters.cpp
+  dg/protocol_defaults.cpp
+  dg/results/dg_results.cpp
+  dg/sweep.cpp)

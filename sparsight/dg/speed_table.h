@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/dg/result_table.h"
+#include "sparsight/dg/results/result_table.h"
 
 namespace sparsight {
 

@@ -6,7 +6,7 @@
 
 #include "sparsight/dg/check_runs.h"
 #include "sparsight/dg/dg_run.h"
-#include "sparsight/dg/results.h"
+#include "sparsight/dg/results/results.h"
 #include "sparsight/jobs/run_jobs.h"
 
 namespace sparsight {

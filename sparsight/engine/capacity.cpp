@@ -201,9 +201,8 @@ void apply_capacity(Routing& routing, const CapacityOptions& options, double fac
   std::vector<double> score, priority;
   if (options.priority != "none") {
     for (int64_t a = 0; a < routing.assignments(); ++a)
-      score.push_back(routing.scores.empty()
-                          ? routing.gate[a]
-                          : routing.scores[routing.token[a] * routing.experts + routing.expert[a]]);
+      score.push_back(routing.scores.empty() ? routing.gate[a]
+                                             : routing.scores[routing.token[a] * routing.experts + routing.expert[a]]);
     priority.resize(static_cast<size_t>(routing.tokens));
     token_priority(requests, score.data(), options.priority == "sum_gates", priority.data());
     requests.priority = priority.data();

@@ -57,8 +57,8 @@ struct SlotRequests {
 };
 
 // Writes capacity [G], and position and kept, [A] each: slots in an expert's buffer go to all first choices, then to
-// all second choices, and so on (GShard); within a rank by decreasing priority. Equal scores: the lower token first, NaN
-// last.
+// all second choices, and so on (GShard); within a rank by decreasing priority. Equal scores: the lower token first,
+// NaN last.
 void assign_slots(const CapacityOptions& options, double factor, const SlotRequests& requests, int64_t* capacity,
                   int64_t* position, bool* kept);
 

@@ -45,8 +45,8 @@ class PatchConvExperts final : public Experts {
 // norm_conv of moe/experts/, path "gathered".
 class NormConvExperts final : public Experts {
  public:
-  // scale, shift: [E,C]. filters: kernels of `windows` with stride 1 to F channels. gates_input: the gate multiplies the
-  // patch, else the output.
+  // scale, shift: [E,C]. filters: kernels of `windows` with stride 1 to F channels. gates_input: the gate multiplies
+  // the patch, else the output.
   NormConvExperts(PatchWindows windows, std::vector<float> scale, std::vector<float> shift, Activation activation,
                   ExpertLinear filters, bool gates_input)
       : windows_(windows),

@@ -11,8 +11,7 @@ void ExpertRows::set(const Routing& routing, int64_t tokens_read) {
   const int64_t *order = routing.order.data(), *offsets = routing.offsets.data();
   if (tokens_read < per_image) {
     kept_.resize(assignments);
-    for (int64_t a = 0; a < assignments; ++a)
-      kept_[a] = routing.kept[a] && routing.token[a] % per_image < tokens_read;
+    for (int64_t a = 0; a < assignments; ++a) kept_[a] = routing.kept[a] && routing.token[a] % per_image < tokens_read;
     cpu::expert_offsets(routing.expert.data(), kept_.data(), assignments, routing.experts,
                         offsets_.resize(routing.experts + 1));
     cpu::order_by_expert(routing.expert.data(), kept_.data(), assignments, routing.experts, offsets_.data(),

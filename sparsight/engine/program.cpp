@@ -95,7 +95,8 @@ Answer Program::run(Session& session, cpu::Threads& threads, const Batch& batch,
   for (const auto& step : steps_) {
     step->run(frame);
     if (!after_route) continue;
-    if (const auto* route = dynamic_cast<const RouteStep*>(step.get())) (*after_route)(*route, frame.routing(route->number()));
+    if (const auto* route = dynamic_cast<const RouteStep*>(step.get()))
+      (*after_route)(*route, frame.routing(route->number()));
   }
   return {frame.read(logits_), frame.read(features_), session.routings_};
 }

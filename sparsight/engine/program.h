@@ -1,5 +1,6 @@
-// What a trained model computes, as a value: a list of steps over arrays, with their packed weights, and the labels. Made
-// by compile() of models/compile.h; runs without torch, from many threads at a time. Letters: moe/axes.md; K classes.
+// What a trained model computes, as a value: a list of steps over arrays, with their packed weights, and the labels.
+// Made by compile() of models/compile.h; runs without torch, from many threads at a time. Letters: moe/axes.md; K
+// classes.
 #pragma once
 
 #include <memory>
@@ -26,8 +27,8 @@ class Session {
 };
 
 struct Batch {
-  const float* pixels = nullptr;          // [B,C,H,W] in 0..1
-  int64_t images = 0;                     // B
+  const float* pixels = nullptr;           // [B,C,H,W] in 0..1
+  int64_t images = 0;                      // B
   const int64_t* image_numbers = nullptr;  // [B], RouterInput::image
   const int64_t* image_groups = nullptr;   // [B], RouterInput::group
 };
@@ -37,9 +38,9 @@ using RouteHook = FunctionRef<void(const RouteStep& step, Routing& routing)>;
 
 // In the memory of the session, until its next run.
 struct Answer {
-  const float* logits = nullptr;        // [B,K]
-  const float* features = nullptr;      // [B,D]: what the head sees
-  std::span<const Routing> routings;    // in the order of Program::routes()
+  const float* logits = nullptr;      // [B,K]
+  const float* features = nullptr;    // [B,D]: what the head sees
+  std::span<const Routing> routings;  // in the order of Program::routes()
 };
 
 class Program {
@@ -55,8 +56,8 @@ class Program {
   int64_t feature_width() const { return features_.shape.columns; }
   const std::vector<std::unique_ptr<Step>>& steps() const { return steps_; }
   const std::vector<const RouteStep*>& routes() const { return routes_; }
-  int64_t bytes() const;             // of the weights
-  int64_t bytes_per_image() const;   // of the values between steps
+  int64_t bytes() const;            // of the weights
+  int64_t bytes_per_image() const;  // of the values between steps
 
   static constexpr int64_t kInput = 0;  // the number of the value that is the pixels
 
@@ -69,8 +70,8 @@ class Program {
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<const RouteStep*> routes_;
   Value features_, logits_;
-  std::vector<int64_t> buffer_of_;        // by number of the value
-  std::vector<int64_t> buffer_numbers_;   // floats of each buffer for an image
+  std::vector<int64_t> buffer_of_;       // by number of the value
+  std::vector<int64_t> buffer_numbers_;  // floats of each buffer for an image
 };
 
 }  // namespace sparsight::engine

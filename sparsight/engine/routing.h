@@ -1,5 +1,5 @@
-// The decision of a router as plain arrays: what moe/routing.h is on tensors, with the same names. Letters: moe/axes.md;
-// A assignments, in the order of moe/routing.h.
+// The decision of a router as plain arrays: what moe/routing.h is on tensors, with the same names. Letters:
+// moe/axes.md; A assignments, in the order of moe/routing.h.
 #pragma once
 
 #include "sparsight/engine/array.h"
@@ -16,8 +16,8 @@ struct Routing {
   int64_t slots = 0;                // of each expert and image, for a router that mixes tokens; such a routing has no
                                     // assignments
 
-  Array<float> logits;  // [N,E]; empty for routers without. A router that mixes tokens: [B,S,P]
-  Array<float> scores;  // [N,E]; empty for routers without. A router that mixes tokens: the weights of tokens in slots
+  Array<float> logits;   // [N,E]; empty for routers without. A router that mixes tokens: [B,S,P]
+  Array<float> scores;   // [N,E]; empty for routers without. A router that mixes tokens: the weights of tokens in slots
   Array<float> combine;  // [B,S,P]: the weights of slots in tokens; empty unless tokens are mixed
 
   Array<int64_t> token, expert, rank;  // [A]

@@ -16,12 +16,12 @@ class Frame {
  public:
   virtual ~Frame() = default;
   virtual cpu::Threads& threads() = 0;
-  virtual int64_t images() const = 0;                          // B
-  virtual const int64_t* image_numbers() const = 0;            // [B], RouterInput::image
-  virtual const int64_t* image_groups() const = 0;             // [B], RouterInput::group
-  virtual const float* read(const Value& value) const = 0;     // [B, rows, columns]
-  virtual float* write(const Value& value) = 0;                // the same, to be filled
-  virtual Routing& routing(int64_t number) = 0;                // of a route step
+  virtual int64_t images() const = 0;                       // B
+  virtual const int64_t* image_numbers() const = 0;         // [B], RouterInput::image
+  virtual const int64_t* image_groups() const = 0;          // [B], RouterInput::group
+  virtual const float* read(const Value& value) const = 0;  // [B, rows, columns]
+  virtual float* write(const Value& value) = 0;             // the same, to be filled
+  virtual Routing& routing(int64_t number) = 0;             // of a route step
 };
 
 // Those of the values that exist.
@@ -35,11 +35,11 @@ class Step {
   explicit Step(Value to) : to_(to) {}
   virtual ~Step() = default;
 
-  virtual const char* kind() const = 0;            // "route"
+  virtual const char* kind() const = 0;  // "route"
   virtual std::vector<Value> reads() const = 0;
   virtual void run(Frame& frame) const = 0;
-  virtual int64_t bytes() const { return 0; }      // of the weights
-  const Value& to() const { return to_; }          // what it writes; none for a route step
+  virtual int64_t bytes() const { return 0; }  // of the weights
+  const Value& to() const { return to_; }      // what it writes; none for a route step
 
  private:
   Value to_;

@@ -20,8 +20,8 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/models/routing_file.h"
-#include "sparsight/report/explain_items.h"
 #include "sparsight/report/format.h"
+#include "sparsight/report/run/explain_items.h"
 
 namespace sparsight {
 
@@ -139,9 +139,9 @@ Explanation explain_run(const ExplainRequest& request) {
   options.sigmoid = loaded.task_loss == TaskLoss::sigmoid_cross_entropy;
   options.replay = read_replay(request.routing, count, cat(count, " are explained"));
   if (record) options.record = &*record;
-  Explanation explanation = explain_images(
-      [&](const ModelInput& input) { return loaded.forward(input); }, images.items, [&](const at::Tensor& image) { return model_image(loaded, image); },
-      loaded.data.classes, options);
+  Explanation explanation =
+      explain_images([&](const ModelInput& input) { return loaded.forward(input); }, images.items,
+                     [&](const at::Tensor& image) { return model_image(loaded, image); }, loaded.data.classes, options);
   if (record) {
     Json source = routing_source(loaded);
     if (request.paths.empty()) source["domains"] = options.domains;

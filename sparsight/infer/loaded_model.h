@@ -55,9 +55,9 @@ Json routing_source(const LoadedModel& loaded);
 // still do not, or for another number of channels.
 at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image);
 
-// The program of the model (ImageModel::compile), to answer about this many images: with few, experts are not packed, and
-// stay in the model's memory. weights: the type of the matrices, one of weight_type_names(), or "" for fp32. Null for a
-// model that has none, unless `weights` asks for a type: then raises Error, saying why.
+// The program of the model (ImageModel::compile), to answer about this many images: with few, experts are not packed,
+// and stay in the model's memory. weights: the type of the matrices, one of weight_type_names(), or "" for fp32. Null
+// for a model that has none, unless `weights` asks for a type: then raises Error, saying why.
 std::shared_ptr<const ProgramModel> program_of(const LoadedModel& loaded, const std::string& weights = "",
                                                int64_t images = std::numeric_limits<int64_t>::max());
 

@@ -50,8 +50,9 @@ class RunFolder {
 // and command line.
 Json describe_environment();
 
-// Warns where the run that env_file (its env.json) describes began with kernels of another level: to go on with it gives
-// other bits than an unbroken run. A file that is missing or of a version that did not record the level says nothing.
+// Warns where the run that env_file (its env.json) describes began with kernels of another level: to go on with it
+// gives other bits than an unbroken run. A file that is missing or of a version that did not record the level says
+// nothing.
 void warn_of_other_kernels(const std::string& env_file);
 
 }  // namespace sparsight

@@ -13,7 +13,7 @@ class MapMoe : public torch::nn::Module {
   MapMoe(const LayerContext& context, const MoeSpec& moe);
   at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // [B,D,H,W] -> [B,D,H,W]
   engine::Value compile(engine::ProgramBuilder& builder, engine::Value x) const;
-  std::vector<PartCost> cost(MapSize map, const CostOptions& options) const;           // per image
+  std::vector<PartCost> cost(MapSize map, const CostOptions& options) const;  // per image
 
  private:
   LayerNorm norm_;

@@ -84,8 +84,7 @@ Mobilenet::Mobilenet(const MobilenetOptions& options, const ModelContext& contex
 
 Mobilenet::Layer Mobilenet::make_layer(torch::nn::Module& features, int64_t number, const ConvOptions& options) {
   const auto module = features.register_module(cat(number), std::make_shared<torch::nn::Module>());
-  return {cat("features.", number),
-          module->register_module("0", Conv(options)),
+  return {cat("features.", number), module->register_module("0", Conv(options)),
           module->register_module("1", torchvision_norm(options.out))};
 }
 

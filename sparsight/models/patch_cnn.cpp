@@ -79,9 +79,8 @@ std::vector<std::string> PatchCnn::tap_names() const { return {moe_ ? "moe" : "f
 
 ImageModel::CompiledOutputs PatchCnn::compile_steps(engine::ProgramBuilder& builder) const {
   const engine::Value planes = builder.planes();
-  const engine::Shape tokens{.height = image_.height / patch_,
-                             .width = image_.width / patch_,
-                             .columns = image_.channels * patch_ * patch_};
+  const engine::Shape tokens{
+      .height = image_.height / patch_, .width = image_.width / patch_, .columns = image_.channels * patch_ * patch_};
   const engine::Value patches =
       builder.add<engine::PatchesStep>(planes, builder.new_value(tokens), image_.channels, patch_);
   engine::Value x;

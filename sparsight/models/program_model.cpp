@@ -105,7 +105,8 @@ bool ProgramModel::takes(const ModelInput& input) {
   const ImageInfo& info = input.info;
   if (mode != ForwardMode::evaluation() || !input.taps.empty() || input.at_experts) return false;
   if (info.token_id.defined() || info.priority.defined() || info.target.defined()) return false;
-  return !at::GradMode::is_enabled() && suits_kernels(input.images) && !multiplies_bf16();
+  return !(at::GradMode::is_enabled() && input.images.requires_grad()) && suits_kernels(input.images) &&
+         !multiplies_bf16();
 }
 
 ModelOutput ProgramModel::forward(const ModelInput& input) const {

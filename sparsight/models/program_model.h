@@ -18,8 +18,8 @@ class ProgramModel {
  public:
   ProgramModel(engine::Program program, const ImageShape& image) : program_(std::move(program)), image_(image) {}
 
-  // Whether forward() can answer: evaluation mode, no taps, no hook at the experts, images in fp32 on a CPU without
-  // autocast, no per-token information.
+  // Whether forward() can answer: evaluation mode, no gradient of the images, no taps, no hook at the experts, images
+  // in fp32 on a CPU without autocast, no per-token information.
   static bool takes(const ModelInput& input);
 
   // From any number of threads. Raises Error for images of another shape, and for given routings of other numbers of

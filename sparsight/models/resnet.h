@@ -55,8 +55,8 @@ class Resnet : public ImageModel, public HasRouter {
   bool pools() const { return options_.stem == "imagenet"; }
 
   ResnetOptions options_;
-  Conv stem_{nullptr};            // conv1
-  BatchNorm stem_norm_{nullptr};  // bn1
+  Conv stem_{nullptr};                // conv1
+  BatchNorm stem_norm_{nullptr};      // bn1
   std::optional<ConvBlocks> blocks_;  // layer1.0 ...
   std::shared_ptr<MapMoe> moe_;
   TorchLinear head_{nullptr};  // fc

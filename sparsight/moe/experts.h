@@ -53,8 +53,8 @@ class Experts : public torch::nn::Module {
   // Whether the experts use random samples (dropout) in a pass of this mode.
   virtual bool is_stochastic(const ForwardMode&) const { return false; }
 
-  // These experts without tensors, in evaluation. Kinds without a packed form stay fp32. Raises Error, saying why, where
-  // that is impossible. By default it is.
+  // These experts without tensors, in evaluation. Kinds without a packed form stay fp32. Raises Error, saying why,
+  // where that is impossible. By default it is.
   virtual std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const;
 
   // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default

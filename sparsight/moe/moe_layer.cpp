@@ -93,9 +93,9 @@ engine::Value MoeLayer::compile(engine::ProgramBuilder& builder, engine::Value t
   out.columns = outputs_;
   const engine::Value none;
   const bool plain = !output_sigmoid_ && !factor.defined();
-  engine::Value y = builder.add<engine::ExpertsStep>(path_, routing, tokens, plain ? residual : none,
-                                                     builder.new_value(out), experts_->compile(builder.form()),
-                                                     read.value_or(out.rows()));
+  engine::Value y =
+      builder.add<engine::ExpertsStep>(path_, routing, tokens, plain ? residual : none, builder.new_value(out),
+                                       experts_->compile(builder.form()), read.value_or(out.rows()));
   if (shared_)
     y = builder.add<engine::SharedExpertsStep>(tokens, y, builder.new_value(out), shared_->compile(builder.form()));
   if (output_sigmoid_)

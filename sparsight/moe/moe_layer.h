@@ -77,8 +77,9 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   RoutingPolicy& policy() override { return policy_; }
   Router& router() { return *router_; }
   Experts& experts() { return *experts_; }
-  // Adds the layer to a program, in evaluation: returns residual + factor * apply(tokens), [B,S,outputs]. residual: none
-  // for 0. factor: [outputs], or undefined for ones. With `read`, only the first tokens of each image are read later.
+  // Adds the layer to a program, in evaluation: returns residual + factor * apply(tokens), [B,S,outputs]. residual:
+  // none for 0. factor: [outputs], or undefined for ones. With `read`, only the first tokens of each image are read
+  // later.
   engine::Value compile(engine::ProgramBuilder& builder, engine::Value tokens, engine::Value residual,
                         const at::Tensor& factor, std::optional<int64_t> read = {}) const;
 

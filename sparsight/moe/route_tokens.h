@@ -17,8 +17,8 @@ struct RoutingPolicy {
   GateRule gates = GateRule::router;
 };
 
-// Adds the decision of evaluation to a program (engine/steps/route.h); returns its number. Raises Error where the router
-// cannot be compiled, or [capacity] priority = "given" asks for numbers that only a caller has.
+// Adds the decision of evaluation to a program (engine/steps/route.h); returns its number. Raises Error where the
+// router cannot be compiled, or [capacity] priority = "given" asks for numbers that only a caller has.
 int64_t add_route(engine::ProgramBuilder& builder, const std::string& layer, engine::Value tokens, const Router& router,
                   const RoutingPolicy& policy);
 

@@ -102,8 +102,8 @@ class Router : public torch::nn::Module {
   // change buffers, so that its state is saved with the weights.
   virtual void post_step_update(const std::vector<Routing>& routings);
 
-  // This router without tensors, in evaluation: the same choices. Raises Error, saying why, where that is impossible, as
-  // where it draws random numbers in evaluation. By default it is.
+  // This router without tensors, in evaluation: the same choices. Raises Error, saying why, where that is impossible,
+  // as where it draws random numbers in evaluation. By default it is.
   virtual std::unique_ptr<engine::Router> compile() const;
 
   // Cost of an image with layout.per_image tokens. By default an estimate, marked as such: each matrix among the

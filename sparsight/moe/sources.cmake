@@ -2,20 +2,12 @@ loop_sources(
   moe/capacity.cpp
   moe/finish_routing.cpp
   moe/gate_sums.cpp
-  moe/losses/cv_squared.cpp
-  moe/losses/entropy.cpp
   moe/losses/importance.cpp
+  moe/losses/logits.cpp
   moe/losses/load.cpp
-  moe/losses/normal_cdf.cpp
   moe/losses/token_sums.cpp
-  moe/losses/router_z.cpp
-  moe/losses/separation.cpp
-  moe/losses/sequence_balance.cpp
-  moe/losses/superclass.cpp
-  moe/losses/switch_loss.cpp
-  moe/losses/threshold.cpp
-  moe/losses/vmoe_importance.cpp
-  moe/losses/vmoe_load.cpp
+  moe/losses/targets.cpp
+  moe/losses/balance.cpp
   moe/router_cost.cpp
   moe/routers/balanced_assignment.cpp
   moe/routers/choices.cpp

@@ -4,8 +4,8 @@
 
 #include <torch/nn/pimpl.h>
 
-#include "sparsight/nn/packed_weights.h"
 #include "sparsight/nn/linear.h"
+#include "sparsight/nn/packed_weights.h"
 
 namespace sparsight {
 

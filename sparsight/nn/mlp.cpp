@@ -43,8 +43,7 @@ at::Tensor MlpImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const 
 
 at::Tensor MlpImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop,
                                      const DropoutMask& hidden, const at::Tensor& gamma) {
-  if (hidden.defined() || !suits_kernels(x))
-    return add_residual(forward(norm->forward(x), hidden, gamma), {x, drop});
+  if (hidden.defined() || !suits_kernels(x)) return add_residual(forward(norm->forward(x), hidden, gamma), {x, drop});
   const LinearWeights last = scaled(*fc2_, gamma);
   const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
   return mlp_residual(rows, norm->row_norm(), {fc1_->weight, fc1_->bias, last.weight, last.bias, activation_}, drop)

@@ -4,8 +4,8 @@
 #include "sparsight/engine/conv_chain.h"
 #include "sparsight/nn/batch_norm.h"
 #include "sparsight/nn/conv.h"
-#include "sparsight/nn/packed_weights.h"
 #include "sparsight/nn/norm.h"
+#include "sparsight/nn/packed_weights.h"
 
 namespace sparsight {
 

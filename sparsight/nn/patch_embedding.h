@@ -11,8 +11,8 @@
 #include "sparsight/engine/patch_embedding.h"
 #include "sparsight/engine/program_builder.h"
 #include "sparsight/nn/conv_block.h"
-#include "sparsight/nn/packed_weights.h"
 #include "sparsight/nn/init.h"
+#include "sparsight/nn/packed_weights.h"
 
 namespace sparsight {
 

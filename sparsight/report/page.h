@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sparsight/report/charts.h"
+#include "sparsight/report/charts/charts.h"
 #include "sparsight/report/text_table.h"
 
 namespace sparsight {

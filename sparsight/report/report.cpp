@@ -4,7 +4,7 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/report/report_page.h"
-#include "sparsight/report/run_comparison.h"
+#include "sparsight/report/run/run_comparison.h"
 
 namespace sparsight {
 

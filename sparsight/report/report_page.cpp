@@ -5,15 +5,15 @@
 
 #include "sparsight/analysis/expert_colours.h"
 #include "sparsight/core/error.h"
-#include "sparsight/report/accuracy_cells.h"
-#include "sparsight/report/attack_sections.h"
-#include "sparsight/report/charts.h"
-#include "sparsight/report/expert_map_sections.h"
-#include "sparsight/report/experts_per_token.h"
+#include "sparsight/report/attack/attack_sections.h"
+#include "sparsight/report/charts/charts.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/html.h"
 #include "sparsight/report/page.h"
-#include "sparsight/report/superclass_sections.h"
+#include "sparsight/report/run/accuracy_cells.h"
+#include "sparsight/report/run/expert_map_sections.h"
+#include "sparsight/report/run/experts_per_token.h"
+#include "sparsight/report/run/superclass_sections.h"
 #include "sparsight/report/table.h"
 
 namespace sparsight {

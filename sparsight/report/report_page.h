@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sparsight/report/run_summary.h"
+#include "sparsight/report/run/run_summary.h"
 #include "sparsight/report/text_table.h"
 
 namespace sparsight {

@@ -7,11 +7,11 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
-#include "sparsight/report/accuracy_cells.h"
-#include "sparsight/report/class_information_text.h"
-#include "sparsight/report/experts_per_token.h"
 #include "sparsight/report/format.h"
-#include "sparsight/report/superclass_text.h"
+#include "sparsight/report/run/accuracy_cells.h"
+#include "sparsight/report/run/class_information_text.h"
+#include "sparsight/report/run/experts_per_token.h"
+#include "sparsight/report/run/superclass_text.h"
 #include "sparsight/report/text_table.h"
 
 namespace sparsight {

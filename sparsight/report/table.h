@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sparsight/core/options.h"
-#include "sparsight/report/run_metrics.h"
+#include "sparsight/report/run/run_metrics.h"
 
 namespace sparsight {
 

@@ -17,7 +17,7 @@
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/report/format.h"
-#include "sparsight/report/run_metrics.h"
+#include "sparsight/report/run/run_metrics.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/train_run.h"
 

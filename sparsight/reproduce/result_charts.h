@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sparsight/report/charts.h"
+#include "sparsight/report/charts/charts.h"
 #include "sparsight/reproduce/run_figure.h"
 
 namespace sparsight {

@@ -8,7 +8,7 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
-#include "sparsight/report/run_metrics.h"
+#include "sparsight/report/run/run_metrics.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/trainer.h"
 

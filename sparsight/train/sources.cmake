@@ -17,6 +17,7 @@ torch_sources(
   train/register_algorithms.cpp
   train/run_config.cpp
   train/superclasses/find.cpp
+  train/superclasses/held_out_confusion.cpp
   train/superclasses/out_of_fold.cpp
   train/superclasses/pipeline.cpp
   train/train_run.cpp

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "sparsight/attacks/apgd.h"
+#include "sparsight/attacks/apgd/apgd.h"
 #include "sparsight/attacks/attacked_image_model.h"
-#include "sparsight/attacks/fab.h"
+#include "sparsight/attacks/fab/fab.h"
 #include "sparsight/attacks/fgsm.h"
 #include "sparsight/attacks/pgd.h"
 #include "sparsight/catalogue/model_sections.h"

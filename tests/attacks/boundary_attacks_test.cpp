@@ -3,12 +3,12 @@
 #include <torch/types.h>
 
 #include "sparsight/attacks/check_perturbation.h"
-#include "sparsight/attacks/fab.h"
-#include "sparsight/attacks/hyperplane.h"
+#include "sparsight/attacks/fab/fab.h"
+#include "sparsight/attacks/fab/hyperplane.h"
 #include "sparsight/attacks/per_image.h"
-#include "sparsight/attacks/square.h"
-#include "sparsight/attacks/square_l2.h"
-#include "sparsight/runs/observed_model.h"
+#include "sparsight/attacks/run/observed_model.h"
+#include "sparsight/attacks/square/square.h"
+#include "sparsight/attacks/square/square_l2.h"
 #include "tests/attacks/toy_classifier.h"
 #include "tests/support/errors.h"
 #include "tests/support/near.h"

@@ -3,8 +3,8 @@
 #include <torch/types.h>
 
 #include "sparsight/attacks/cascade.h"
+#include "sparsight/attacks/run/observed_model.h"
 #include "sparsight/moe/register_moe.h"
-#include "sparsight/runs/observed_model.h"
 #include "tests/attacks/routed_model.h"
 #include "tests/support/errors.h"
 

@@ -1,6 +1,6 @@
 torch_tests(
   attacks/among_others_test.cpp
-  attacks/apgd_test.cpp
+  attacks/apgd/apgd_test.cpp
   attacks/attack_saver_test.cpp
   attacks/attacked_image_model_test.cpp
   attacks/boundary_attacks_test.cpp
@@ -8,8 +8,14 @@ torch_tests(
   attacks/coupled_images_test.cpp
   attacks/every_attack_test.cpp
   attacks/gradient_attacks_test.cpp
-  attacks/gradient_path_test.cpp
   attacks/losses_test.cpp
-  attacks/router_losses_test.cpp
-  attacks/routing_losses_test.cpp
+  attacks/routed/gradient_path_test.cpp
+  attacks/routed/router_losses_test.cpp
+  attacks/routed/routing_losses_test.cpp
+  attacks/run/attack_batch_size_test.cpp
+  attacks/run/attack_folder_test.cpp
+  attacks/run/attack_piece_test.cpp
+  attacks/run/attack_plan_test.cpp
+  attacks/run/curve_warnings_test.cpp
+  attacks/run/observed_model_test.cpp
   attacks/threat_model_test.cpp)

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
-#include "sparsight/dg/published_results.h"
-#include "sparsight/dg/result_table.h"
+#include "sparsight/dg/results/published_results.h"
+#include "sparsight/dg/results/result_table.h"
 #include "sparsight/io/atomic_file.h"
 #include "tests/support/errors.h"
 #include "tests/support/paths.h"

@@ -1,19 +1,19 @@
 light_tests(
   dg/ablations_test.cpp
   dg/random_range_test.cpp
-  dg/results_test.cpp
+  dg/results/results_test.cpp
   dg/selection_test.cpp
   dg/single_source_test.cpp
   dg/speed_table_test.cpp)
 torch_tests(
   dg/ablation_run_test.cpp
+  dg/algorithms/every_domain_algorithm_test.cpp
+  dg/algorithms/hand_steps_test.cpp
+  dg/algorithms/penalties_test.cpp
+  dg/algorithms/training_rules_test.cpp
   dg/check_runs_test.cpp
   dg/declarations_test.cpp
   dg/domainbed_golden_test.cpp
   dg/pixels_test.cpp
   dg/protocol_test.cpp
-  dg/algorithms/every_domain_algorithm_test.cpp
-  dg/algorithms/hand_steps_test.cpp
-  dg/algorithms/penalties_test.cpp
-  dg/algorithms/training_rules_test.cpp
   dg/twice_differentiable_test.cpp)

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "sparsight/attacks/run/run_attack.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/io/atomic_file.h"
-#include "sparsight/runs/run_attack.h"
 #include "tests/e2e/attack_fixture.h"
 #include "tests/e2e/output.h"
 #include "tests/support/errors.h"

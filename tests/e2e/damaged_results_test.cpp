@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-#include "sparsight/dg/results.h"
+#include "sparsight/dg/results/results.h"
 #include "sparsight/eval/records.h"
 #include "sparsight/io/checked_json.h"
 #include "sparsight/io/metrics_log.h"

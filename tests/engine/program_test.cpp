@@ -22,15 +22,15 @@ namespace {
 Program two_experts(int64_t k, Gates gates, CapacityOptions capacity = {}, double factor = 0) {
   ProgramBuilder builder({.channels = 1, .height = 1, .width = 2, .mean = {}, .std = {}}, {});
   const Value token = builder.planes();
-  builder.add_route("mlp", token,
-                    std::make_unique<TopKRouter>(RouterLogits(LinearMap({1, 0, 0, 1}, 2, 2, true)),
-                                                 TopKRule{.k = k, .gates = gates}),
-                    {std::move(capacity), factor, GateRule::router});
+  builder.add_route(
+      "mlp", token,
+      std::make_unique<TopKRouter>(RouterLogits(LinearMap({1, 0, 0, 1}, 2, 2, true)), TopKRule{.k = k, .gates = gates}),
+      {std::move(capacity), factor, GateRule::router});
   std::vector<ExpertLinear> layers;
   layers.push_back({2, 2, 2, {2, 0, 0, 2, 3, 0, 0, 3}, {}});
-  const Value y = builder.add<ExpertsStep>("mlp", builder.routing_of("mlp"), token, token,
-                                           builder.new_value(token.shape),
-                                           std::make_unique<LayeredExperts>(std::move(layers), Activation::relu), 1);
+  const Value y =
+      builder.add<ExpertsStep>("mlp", builder.routing_of("mlp"), token, token, builder.new_value(token.shape),
+                               std::make_unique<LayeredExperts>(std::move(layers), Activation::relu), 1);
   return builder.finish(y, y);
 }
 

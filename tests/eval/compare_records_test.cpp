@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/report/comparison_text.h"
+#include "sparsight/report/run/comparison_text.h"
 #include "tests/eval/record_fixture.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sparsight/report/read_explanation.h"
+#include "sparsight/report/run/read_explanation.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace sparsight;

@@ -1,5 +1,5 @@
 #include "sparsight/io/metrics_log.h"
-#include "sparsight/report/run_metrics.h"
+#include "sparsight/report/run/run_metrics.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace sparsight;

@@ -6,12 +6,12 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "sparsight/attacks/apgd_run.h"
-#include "sparsight/attacks/fab_run.h"
+#include "sparsight/attacks/apgd/apgd_run.h"
+#include "sparsight/attacks/fab/fab_run.h"
 #include "sparsight/attacks/per_image.h"
-#include "sparsight/attacks/square_l2.h"
-#include "sparsight/attacks/square_linf.h"
-#include "sparsight/attacks/square_run.h"
+#include "sparsight/attacks/square/square_l2.h"
+#include "sparsight/attacks/square/square_linf.h"
+#include "sparsight/attacks/square/square_run.h"
 #include "sparsight/attacks/target_classes.h"
 #include "sparsight/io/safetensors.h"
 #include "tests/support/near.h"

@@ -7,6 +7,7 @@ torch_free_tests(
   kernels/experts/task_plan_test.cpp
   kernels/gemm/gemm_bf16_test.cpp
   kernels/gemm/gemm_test.cpp
+  kernels/every_kernel_test.cpp
   kernels/kernels_test.cpp
   kernels/memory/arena_test.cpp
   kernels/random/random_kernels_test.cpp

@@ -69,7 +69,8 @@ at::Tensor images_of(const Case& c, int64_t count) {
   return test::random_tensor({count, 3, c.height, c.width}, 5, torch::kFloat).abs();
 }
 
-at::Tensor logits_of(const ImageModel& model, const Case& c, const at::Tensor& images, const engine::WeightForm& form = {}) {
+at::Tensor logits_of(const ImageModel& model, const Case& c, const at::Tensor& images,
+                     const engine::WeightForm& form = {}) {
   return test::program_output(model, {3, c.height, c.width, 5}, images, form).logits;
 }
 

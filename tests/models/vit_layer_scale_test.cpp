@@ -58,8 +58,7 @@ TEST(LayerScale, MultipliesBothBranchesOfABlock) {
                                 expected.select(1, 0), 0, 1e-4));
   }
   block->to(torch::kDouble);
-  EXPECT_TRUE(
-      torch::allclose(run(*block, x.to(torch::kDouble)), expected.to(torch::kDouble)));
+  EXPECT_TRUE(torch::allclose(run(*block, x.to(torch::kDouble)), expected.to(torch::kDouble)));
 }
 
 // d(gamma * f(x)) / d gamma = f(x): the sum over three tokens of (1, 2).

@@ -45,7 +45,8 @@ TEST(CompiledExperts, GiveTheSameInFp32AndCloseOutputsInFewerBitsAtEveryLevel) {
       const at::Tensor plain = experts->forward(rows, at::tensor(kOffsets, at::kLong));
       const double scale = plain.abs().max().item<double>();
       for (const bool packs : {false, true})
-        EXPECT_TRUE(test::near(rows_of(*experts->compile({.packs_experts = packs}), rows), plain, 1e-5 * scale)) << level;
+        EXPECT_TRUE(test::near(rows_of(*experts->compile({.packs_experts = packs}), rows), plain, 1e-5 * scale))
+            << level;
       for (const WeightType type : {WeightType::bf16, WeightType::int8}) {
         const at::Tensor fewer = rows_of(*experts->compile({.type = type}), rows);
         EXPECT_TRUE(test::near(fewer, plain, 0.03 * scale)) << level;

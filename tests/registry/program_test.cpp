@@ -249,8 +249,8 @@ TEST_P(EveryProgram, GivesTheAnswersAndDecisionsOfTheModel) {
 }
 
 TEST(Program, CountsCapacityGroupsAndTurnsByTheNumbersOfImages) {
-  for (const Json& changes : {Json{{"capacity", {{"factor", 0.5}, {"group", 2}}}},
-                              Json{{"router", {{"name", "round_robin"}}}}}) {
+  for (const Json& changes :
+       {Json{{"capacity", {{"factor", 0.5}, {"group", 2}}}}, Json{{"router", {{"name", "round_robin"}}}}}) {
     auto model = make(routed("", changes));
     expect_same_answers(*model, {.image = torch::tensor({3, 9, 2, 4, 8, 5}, torch::kLong)});
   }
@@ -264,10 +264,9 @@ TEST(Program, HasTheTwoLogitsOfModelsWithOneOutput) {
 }
 
 TEST(Program, RefusesWhatOnlyTensorsCanDo) {
-  const auto refused = [](const Json& changes) {
-    return compile_error(*make(routed("", changes)));
-  };
-  EXPECT_NE(refused({{"router", {{"name", "softmax_topk"}, {"eval_noise", true}}}}).find("eval_noise"), std::string::npos);
+  const auto refused = [](const Json& changes) { return compile_error(*make(routed("", changes))); };
+  EXPECT_NE(refused({{"router", {{"name", "softmax_topk"}, {"eval_noise", true}}}}).find("eval_noise"),
+            std::string::npos);
   EXPECT_NE(refused({{"router", {{"name", "softmax_topk"}, {"ties", "random"}}}}).find("ties"), std::string::npos);
   EXPECT_NE(refused({{"capacity", {{"factor", 1.0}, {"priority", "given"}}}}).find("given"), std::string::npos);
 }

@@ -8,7 +8,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/io/atomic_file.h"
-#include "sparsight/report/line_chart.h"
+#include "sparsight/report/charts/line_chart.h"
 #include "sparsight/report/report_page.h"
 #include "tests/report/run_fixture.h"
 

@@ -1,18 +1,18 @@
 light_tests(
-  report/attack_curve_text_test.cpp
-  report/attack_text_test.cpp
+  report/attack/attack_curve_text_test.cpp
+  report/attack/attack_text_test.cpp
   report/browser.cpp
-  report/cost_table_test.cpp
-  report/expert_map_sections_test.cpp
-  report/experts_per_token_test.cpp
-  report/explain_folder_test.cpp
   report/html_test.cpp
   report/report_browser_test.cpp
   report/report_test.cpp
-  report/run_comparison_test.cpp
-  report/run_metrics_test.cpp
-  report/superclass_folder_test.cpp
-  report/superclass_text_test.cpp
+  report/run/cost_table_test.cpp
+  report/run/expert_map_sections_test.cpp
+  report/run/experts_per_token_test.cpp
+  report/run/explain_folder_test.cpp
+  report/run/run_comparison_test.cpp
+  report/run/run_metrics_test.cpp
+  report/run/superclass_folder_test.cpp
+  report/run/superclass_text_test.cpp
   report/table_test.cpp)
 torch_tests(
-  report/explain_items_test.cpp)
+  report/run/explain_items_test.cpp)

@@ -12,7 +12,8 @@ inline ModelOutput program_output(const ImageModel& model, const ImageShape& sha
 }
 
 // For models of images [B,C,H,W].
-inline at::Tensor program_logits(const ImageModel& model, const at::Tensor& images, const engine::WeightForm& form = {}) {
+inline at::Tensor program_logits(const ImageModel& model, const at::Tensor& images,
+                                 const engine::WeightForm& form = {}) {
   return program_output(model, {images.size(1), images.size(2), images.size(3)}, images, form).logits;
 }
 

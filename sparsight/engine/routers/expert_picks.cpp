@@ -71,8 +71,7 @@ void ExpertChoiceRouter::choose(const RouterInput& input, Routing& routing) cons
   cpu::softmax_rows(input.threads, routing.logits.data(), routing.scores.resize(tokens * e), tokens, e);
   const int64_t size = pools > 0 ? tokens / pools : 0, count = tokens_of_expert(size, e, experts_per_token_);
   for (int64_t expert = 0; expert < e; ++expert)
-    for (int64_t pool = 0; pool < pools; ++pool)
-      take_best(routing.scores, expert, pool * size, size, count, routing);
+    for (int64_t pool = 0; pool < pools; ++pool) take_best(routing.scores, expert, pool * size, size, count, routing);
   set_gates(routing, routing.scores);
 }
 

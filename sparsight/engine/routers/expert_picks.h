@@ -1,5 +1,5 @@
-// Routers whose experts choose tokens: expert_choice, patch_choice and balanced_batchwise of moe/routers/ in evaluation.
-// Assignments are in the order of the experts.
+// Routers whose experts choose tokens: expert_choice, patch_choice and balanced_batchwise of moe/routers/ in
+// evaluation. Assignments are in the order of the experts.
 #pragma once
 
 #include <vector>

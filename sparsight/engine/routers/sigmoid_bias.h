@@ -10,7 +10,7 @@ namespace sparsight::engine {
 
 struct SigmoidBiasRule {
   int64_t k = 1;
-  double scale = 1;             // sum of a token's gates
+  double scale = 1;              // sum of a token's gates
   int64_t groups = 1, kept = 1;  // equal groups of experts, of which a token may use `kept`
 };
 

@@ -71,8 +71,7 @@ const float* TopKRouter::image_vectors(const RouterInput& input, const TokenLayo
 
 void TopKRouter::choose(const RouterInput& input, Routing& routing) const {
   const TokenLayout& layout = routing.layout;
-  const int64_t rows = vector_ ? layout.images : routing.tokens, times = vector_ ? layout.per_image : 1,
-                e = experts();
+  const int64_t rows = vector_ ? layout.images : routing.tokens, times = vector_ ? layout.per_image : 1, e = experts();
   thread_local Choices choices;
   const float* const seen = vector_ ? image_vectors(input, layout) : input.tokens;
   logits_.run(input.threads, seen, rows, choices.logits.resize(rows * e));

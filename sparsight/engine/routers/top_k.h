@@ -1,5 +1,5 @@
-// Routers that give each token, or each image, its k best experts: softmax_topk, switch_top1, noisy_topk, dense_softmax,
-// cosine, base, sinkhorn, gshard_top2 and per_image of moe/routers/ in evaluation.
+// Routers that give each token, or each image, its k best experts: softmax_topk, switch_top1, noisy_topk,
+// dense_softmax, cosine, base, sinkhorn, gshard_top2 and per_image of moe/routers/ in evaluation.
 #pragma once
 
 #include <limits>
@@ -27,7 +27,7 @@ struct TopKRule {
 // What the router sees instead of the tokens: one vector for each image.
 struct ImageVector {
   enum class Source { automatic, class_token, mean_all, mean_patches };
-  Source source = Source::automatic;  // the class token if there is one, else the mean of all
+  Source source = Source::automatic;          // the class token if there is one, else the mean of all
   bool norm = false;                          // layer norm of the vector, with
   std::vector<float> norm_weight, norm_bias;  // [D]
   float norm_epsilon = 1e-6F;

@@ -81,8 +81,7 @@ void TwoLevelRouter::choose(const RouterInput& input, Routing& routing) const {
     for (int64_t r = 0; r < count; ++r) {
       const int64_t token = of_groups.token[members[static_cast<size_t>(r)]];
       const float share = sorted_ ? of_groups.scores[token * groups + g] : 1.0F;
-      for (int64_t c = 0; c < size; ++c)
-        routing.scores[token * e + g * size + c] = inner.scores[r * size + c] * share;
+      for (int64_t c = 0; c < size; ++c) routing.scores[token * e + g * size + c] = inner.scores[r * size + c] * share;
     }
   }
   if (sorted_) sort_by_gate(routing, pair, groups_.k * experts_.k);

@@ -51,9 +51,8 @@ void ReluRouter::choose(const RouterInput& input, Routing& routing) const {
   for (int64_t t = 0; t < routing.tokens; ++t)
     most = std::max<int64_t>(most, std::count_if(logits + t * e, logits + (t + 1) * e, positive));
   std::transform(logits, logits + numbers, scores, [](float logit) { return logit <= 0 ? 0.0F : logit; });
-  choose_some(input.threads, routing, most, [&](int64_t a) {
-    return positive(logits[routing.token[a] * e + routing.expert[a]]);
-  });
+  choose_some(input.threads, routing, most,
+              [&](int64_t a) { return positive(logits[routing.token[a] * e + routing.expert[a]]); });
   routing.per_token = e;
 }
 

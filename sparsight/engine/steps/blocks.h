@@ -11,8 +11,8 @@ namespace sparsight::engine {
 
 class EmbedStep final : public Step {
  public:
-  // from: planes of `channels`, or a map. prefix: [prefix,D], class and register tokens with their positions; positions:
-  // [S,D] of the patches.
+  // from: planes of `channels`, or a map. prefix: [prefix,D], class and register tokens with their positions;
+  // positions: [S,D] of the patches.
   EmbedStep(Value from, Value to, int64_t planes, PatchEmbedding patches, std::vector<float> prefix,
             std::vector<float> positions)
       : Step(to),

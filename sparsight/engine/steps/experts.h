@@ -10,8 +10,8 @@ namespace sparsight::engine {
 
 class ExpertsStep final : public Step {
  public:
-  // to = residual + experts(tokens). residual: none for the experts' output alone. tokens_read: only the first tokens of
-  // each image are read later; the others get the residual alone.
+  // to = residual + experts(tokens). residual: none for the experts' output alone. tokens_read: only the first tokens
+  // of each image are read later; the others get the residual alone.
   ExpertsStep(std::string layer, int64_t routing, Value tokens, Value residual, Value to,
               std::unique_ptr<Experts> experts, int64_t tokens_read)
       : Step(to),

@@ -59,7 +59,7 @@ void MapPatchesStep::run(Frame& frame) const {
 
 namespace {
 
-void sum_rows(const float* rows, int64_t count, int64_t columns, float* sum) {
+void total_of_rows(const float* rows, int64_t count, int64_t columns, float* sum) {
   std::fill_n(sum, columns, 0.0F);
   for (int64_t r = 0; r < count; ++r) cpu::kernels().add_scaled(1, rows + r * columns, sum, columns);
 }
@@ -78,7 +78,7 @@ void PoolStep::run(Frame& frame) const {
       std::copy_n(rows, columns, out);
       return;
     }
-    sum_rows(rows + in.prefix * columns, patches, columns, out);
+    total_of_rows(rows + in.prefix * columns, patches, columns, out);
     for (int64_t c = 0; c < columns; ++c) out[c] /= static_cast<float>(patches);
   });
 }
@@ -93,7 +93,7 @@ void TakenMeanStep::run(Frame& frame) const {
   float* const y = frame.write(to());
   for (int64_t image = 0; image < frame.images(); ++image) {
     float* const out = y + image * in.columns;
-    sum_rows(x + image * in.numbers(), in.rows(), in.columns, out);
+    total_of_rows(x + image * in.numbers(), in.rows(), in.columns, out);
     const float share = std::max(1.0F, static_cast<float>(taken[image]) / static_cast<float>(routing.experts));
     for (int64_t c = 0; c < in.columns; ++c) out[c] /= share;
   }

@@ -39,8 +39,7 @@ class MaxPoolStep final : public Step {
 inline Value add_max_pool(ProgramBuilder& builder, Value from) {
   const Shape& in = from.shape;
   return builder.add<MaxPoolStep>(
-      from,
-      builder.new_value({.height = (in.height + 1) / 2, .width = (in.width + 1) / 2, .columns = in.columns}));
+      from, builder.new_value({.height = (in.height + 1) / 2, .width = (in.width + 1) / 2, .columns = in.columns}));
 }
 
 // Square patches of a map as tokens, each in the order (channel, row, column); and patches as a map again.

@@ -12,8 +12,8 @@ namespace sparsight::engine {
 class NormalizeStep final : public Step {
  public:
   // mean, std: [C], or empty for pixels as they are. from: planes of `channels`.
-  NormalizeStep(Value from, Value to, int64_t channels, const std::vector<double>& mean,
-                const std::vector<double>& std, bool to_map);
+  NormalizeStep(Value from, Value to, int64_t channels, const std::vector<double>& mean, const std::vector<double>& std,
+                bool to_map);
   const char* kind() const override { return "normalize"; }
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;

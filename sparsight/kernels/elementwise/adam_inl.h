@@ -1,4 +1,5 @@
-// The optimiser's step (elementwise/adam_step.h), over a vector type V of an instruction-set level: see isa/level_inl.h.
+// The optimiser's step (elementwise/adam_step.h), over a vector type V of an instruction-set level: see
+// isa/level_inl.h.
 #pragma once
 
 #include "sparsight/kernels/elementwise/elementwise_inl.h"

@@ -47,8 +47,8 @@ std::vector<int8_t> as_int8(const Matrices& m, const std::vector<float>& scale) 
 
 }  // namespace
 
-PackedExperts::PackedExperts(Threads& threads, const MlpShape& shape, const float* w1, const float* b1,
-                             const float* w2, const float* b2, WeightType type)
+PackedExperts::PackedExperts(Threads& threads, const MlpShape& shape, const float* w1, const float* b1, const float* w2,
+                             const float* b2, WeightType type)
     : shape_(shape),
       type_(type),
       b1_(copied(b1, shape.experts * shape.hidden)),
@@ -79,8 +79,8 @@ PackedExperts::PackedExperts(Threads& threads, const MlpShape& shape, const floa
   }
 }
 
-PackedExperts::PackedExperts(const MlpShape& shape, const float* w1, const float* b1, const float* w2,
-                             const float* b2, std::shared_ptr<const void> owner)
+PackedExperts::PackedExperts(const MlpShape& shape, const float* w1, const float* b1, const float* w2, const float* b2,
+                             std::shared_ptr<const void> owner)
     : shape_(shape),
       type_(WeightType::fp32),
       owner_(std::move(owner)),

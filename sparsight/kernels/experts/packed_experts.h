@@ -34,11 +34,11 @@ class PackedExperts {
 
   MlpShape shape_;
   WeightType type_;
-  PackedLayout layout_ = {};       // of panels_
-  ArenaArray panels_;                      // or:
-  std::shared_ptr<const void> owner_;      // of plain matrices, which are the fastest for fp32 on AMX
+  PackedLayout layout_ = {};           // of panels_
+  ArenaArray panels_;                  // or:
+  std::shared_ptr<const void> owner_;  // of plain matrices, which are the fastest for fp32 on AMX
   const float *w1_ = nullptr, *w2_ = nullptr;
-  std::vector<float> b1_, b2_;             // empty without
+  std::vector<float> b1_, b2_;          // empty without
   std::vector<float> scale1_, scale2_;  // of int8: [E,F], [E,D]
 };
 

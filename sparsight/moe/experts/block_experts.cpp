@@ -48,8 +48,8 @@ at::Tensor BlockExperts::compute(const at::Tensor& rows, const at::Tensor& offse
 std::unique_ptr<engine::Experts> BlockExperts::compile(const engine::WeightForm& form) const {
   std::vector<engine::ConvChain> blocks;
   for (const auto& block : blocks_) blocks.emplace_back(block->conv_steps(form.type));
-  return std::make_unique<engine::BlockExperts>(
-      std::move(blocks), engine::ConvChain::Map{in_.size.height, in_.size.width, in_.channels});
+  return std::make_unique<engine::BlockExperts>(std::move(blocks),
+                                                engine::ConvChain::Map{in_.size.height, in_.size.width, in_.channels});
 }
 
 Cost BlockExperts::cost(const ExpertUse& use) const {

@@ -164,8 +164,10 @@ void NormConvExperts::initialize(const InitRandom& random) {
 
 std::unique_ptr<engine::Experts> NormConvExperts::compile(const engine::WeightForm&) const {
   if (options_.path == "dense")
-    fail("norm_conv experts with path = \"dense\" have no form without tensors: each convolves the whole map; use path = ",
-         "\"gathered\"");
+    fail(
+        "norm_conv experts with path = \"dense\" have no form without tensors: each convolves the whole map; use path "
+        "= ",
+        "\"gathered\"");
   const at::Tensor scale = norm_weight.to(at::kDouble) / (running_var.to(at::kDouble) + options_.epsilon).sqrt(),
                    shift = norm_bias.to(at::kDouble) - running_mean.to(at::kDouble) * scale;
   return std::make_unique<engine::NormConvExperts>(

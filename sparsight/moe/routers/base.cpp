@@ -50,8 +50,9 @@ void BaseRouter::initialize(const InitRandom& random) {
 }
 
 std::unique_ptr<engine::Router> BaseRouter::compile() const {
-  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)),
-                                              engine::TopKRule{.k = options_.of(false), .gates = engine::Gates::sigmoid});
+  return std::make_unique<engine::TopKRouter>(
+      engine::RouterLogits(linear_map(weight)),
+      engine::TopKRule{.k = options_.of(false), .gates = engine::Gates::sigmoid});
 }
 
 RouterCost BaseRouter::cost(const TokenLayout& layout) const {

@@ -32,8 +32,10 @@ Routing DenseSoftmaxRouter::choose(const RouterInput& input) {
 void DenseSoftmaxRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
 
 std::unique_ptr<engine::Router> DenseSoftmaxRouter::compile() const {
-  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)),
-                                              engine::TopKRule{.k = options_.eval_k == 0 ? weight.size(0) : options_.eval_k, .gates = engine::Gates::probability});
+  return std::make_unique<engine::TopKRouter>(
+      engine::RouterLogits(linear_map(weight)),
+      engine::TopKRule{.k = options_.eval_k == 0 ? weight.size(0) : options_.eval_k,
+                       .gates = engine::Gates::probability});
 }
 
 RouterCost DenseSoftmaxRouter::cost(const TokenLayout& layout) const {

@@ -79,8 +79,9 @@ Cost with_noise_map(const Cost& map, int64_t logits, bool noise) {
 std::unique_ptr<engine::Router> NoisyTopKRouter::compile() const {
   if (options_.samples(false) && options_.noise) fail_compile("eval_noise = true draws random numbers");
   if (options_.ties == "random") fail_compile("ties = \"random\" draws random numbers");
-  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)),
-                                              engine::TopKRule{.k = options_.of(false), .gates = engine::Gates::of_chosen});
+  return std::make_unique<engine::TopKRouter>(
+      engine::RouterLogits(linear_map(weight)),
+      engine::TopKRule{.k = options_.of(false), .gates = engine::Gates::of_chosen});
 }
 
 RouterCost NoisyTopKRouter::cost(const TokenLayout& layout) const {

@@ -92,11 +92,11 @@ void PatchChoiceRouter::initialize(const InitRandom& random) {
 
 std::unique_ptr<engine::Router> PatchChoiceRouter::compile() const {
   using Gates = engine::PatchChoiceRouter::PatchGates;
-  return std::make_unique<engine::PatchChoiceRouter>(
-      engine::RouterLogits(linear_map(weight)), choices_of(false, options_.patches, options_.eval_patches),
-      options_.gate == "ones"           ? Gates::ones
-      : options_.gate == "softmax_topl" ? Gates::softmax_topl
-                                        : Gates::topl_softmax);
+  return std::make_unique<engine::PatchChoiceRouter>(engine::RouterLogits(linear_map(weight)),
+                                                     choices_of(false, options_.patches, options_.eval_patches),
+                                                     options_.gate == "ones"           ? Gates::ones
+                                                     : options_.gate == "softmax_topl" ? Gates::softmax_topl
+                                                                                       : Gates::topl_softmax);
 }
 
 RouterCost PatchChoiceRouter::cost(const TokenLayout& layout) const {

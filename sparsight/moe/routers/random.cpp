@@ -15,9 +15,7 @@ Routing RandomRouter::choose(const RouterInput& input) {
   return route_fixed(top_experts(uniform, options_.of(input.mode.choices)), experts_, input.tokens);
 }
 
-std::unique_ptr<engine::Router> RandomRouter::compile() const {
-  fail_compile("it draws random numbers in evaluation");
-}
+std::unique_ptr<engine::Router> RandomRouter::compile() const { fail_compile("it draws random numbers in evaluation"); }
 
 RouterCost RandomRouter::cost(const TokenLayout& layout) const { return token_choice_cost({}, options_.k, layout); }
 

@@ -61,8 +61,10 @@ Routing SinkhornRouter::choose(const RouterInput& input) {
 void SinkhornRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
 
 std::unique_ptr<engine::Router> SinkhornRouter::compile() const {
-  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)),
-                                              engine::TopKRule{.k = options_.of(false), .gates = options_.gate == "sigmoid" ? engine::Gates::sigmoid : engine::Gates::probability});
+  return std::make_unique<engine::TopKRouter>(
+      engine::RouterLogits(linear_map(weight)),
+      engine::TopKRule{.k = options_.of(false),
+                       .gates = options_.gate == "sigmoid" ? engine::Gates::sigmoid : engine::Gates::probability});
 }
 
 RouterCost SinkhornRouter::cost(const TokenLayout& layout) const {

@@ -60,8 +60,10 @@ void SoftmaxTopKRouter::initialize(const InitRandom& random) { init_normal(weigh
 std::unique_ptr<engine::Router> SoftmaxTopKRouter::compile() const {
   if (options_.samples(false) && options_.noise > 0) fail_compile("eval_noise = true draws random numbers");
   if (options_.ties == "random") fail_compile("ties = \"random\" draws random numbers");
-  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)),
-                                              engine::TopKRule{.k = options_.of(false), .gates = options_.renormalize ? engine::Gates::of_chosen : engine::Gates::probability});
+  return std::make_unique<engine::TopKRouter>(
+      engine::RouterLogits(linear_map(weight)),
+      engine::TopKRule{.k = options_.of(false),
+                       .gates = options_.renormalize ? engine::Gates::of_chosen : engine::Gates::probability});
 }
 
 RouterCost SoftmaxTopKRouter::cost(const TokenLayout& layout) const {

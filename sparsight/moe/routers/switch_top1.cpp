@@ -42,8 +42,9 @@ void SwitchTop1Router::initialize(const InitRandom& random) {
 
 std::unique_ptr<engine::Router> SwitchTop1Router::compile() const {
   if (options_.samples(false) && options_.jitter > 0) fail_compile("eval_noise = true draws random numbers");
-  return std::make_unique<engine::TopKRouter>(engine::RouterLogits(linear_map(weight)),
-                                              engine::TopKRule{.k = options_.of(false), .gates = engine::Gates::probability});
+  return std::make_unique<engine::TopKRouter>(
+      engine::RouterLogits(linear_map(weight)),
+      engine::TopKRule{.k = options_.of(false), .gates = engine::Gates::probability});
 }
 
 RouterCost SwitchTop1Router::cost(const TokenLayout& layout) const {

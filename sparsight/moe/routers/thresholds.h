@@ -22,7 +22,7 @@ struct ThresholdOptions {
 at::Tensor count_passing(const at::Tensor& scores, const at::Tensor& threshold, const at::Tensor& valid);
 
 // threshold, passed, rows: [E]. Returns [E]: threshold + rate * (passed - rows) / rows, a gradient step on the
-// threshold loss (losses/threshold.h) with the rate divided by the target number of rows; unchanged where that is 0.
+// threshold loss (losses/balance.h) with the rate divided by the target number of rows; unchanged where that is 0.
 at::Tensor moved_threshold(const at::Tensor& threshold, const at::Tensor& passed, const at::Tensor& rows, double rate);
 
 // The same over all routings of a step, whose chosen_count is the target number of rows.

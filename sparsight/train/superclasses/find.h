@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sparsight/analysis/superclasses/found_superclasses.h"
-#include "sparsight/runs/held_out_confusion.h"
+#include "sparsight/train/superclasses/held_out_confusion.h"
 
 namespace sparsight {
 

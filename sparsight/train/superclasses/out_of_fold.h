@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sparsight/data/data_set.h"
-#include "sparsight/runs/held_out_confusion.h"
+#include "sparsight/train/superclasses/held_out_confusion.h"
 
 namespace sparsight {
 

@@ -15,8 +15,8 @@
 #include "sparsight/io/temporary.h"
 #include "sparsight/moe/moe_spec.h"
 #include "sparsight/report/report.h"
-#include "sparsight/report/superclass_folder.h"
-#include "sparsight/report/superclass_report.h"
+#include "sparsight/report/run/superclass_folder.h"
+#include "sparsight/report/run/superclass_report.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/train_run.h"
 

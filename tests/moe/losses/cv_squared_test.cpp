@@ -1,4 +1,4 @@
-#include "sparsight/moe/losses/cv_squared.h"
+#include "sparsight/moe/losses/importance.h"
 
 #include <gtest/gtest.h>
 

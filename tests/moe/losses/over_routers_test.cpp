@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "sparsight/attacks/router_losses.h"
+#include "sparsight/attacks/routed/router_losses.h"
 #include "sparsight/models/register_models.h"
-#include "sparsight/moe/losses/superclass.h"
+#include "sparsight/moe/losses/targets.h"
 #include "sparsight/moe/register_moe.h"
 #include "sparsight/nn/init.h"
 #include "tests/support/near.h"

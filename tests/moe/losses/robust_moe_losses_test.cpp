@@ -5,10 +5,10 @@
 #include <torch/types.h>
 #include <nlohmann/json.hpp>
 
+#include "sparsight/moe/losses/balance.h"
+#include "sparsight/moe/losses/importance.h"
+#include "sparsight/moe/losses/load.h"
 #include "sparsight/moe/losses/routing_loss.h"
-#include "sparsight/moe/losses/switch_loss.h"
-#include "sparsight/moe/losses/vmoe_importance.h"
-#include "sparsight/moe/losses/vmoe_load.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/moe/register_moe.h"
 #include "sparsight/moe/routers/cosine.h"

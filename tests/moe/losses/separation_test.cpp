@@ -1,5 +1,5 @@
 // The loss of separately trained routers, against the paper's closed forms.
-#include "sparsight/moe/losses/separation.h"
+#include "sparsight/moe/losses/targets.h"
 
 #include <gtest/gtest.h>
 #include <torch/optim/sgd.h>

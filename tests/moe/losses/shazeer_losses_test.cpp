@@ -6,10 +6,8 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "sparsight/moe/finish_routing.h"
-#include "sparsight/moe/losses/cv_squared.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/load.h"
-#include "sparsight/moe/losses/normal_cdf.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/register_moe.h"
 #include "tests/moe/shazeer_example.h"

@@ -5,10 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "sparsight/moe/losses/cv_squared.h"
+#include "sparsight/moe/losses/importance.h"
+#include "sparsight/moe/losses/load.h"
 #include "sparsight/moe/losses/routing_loss.h"
-#include "sparsight/moe/losses/vmoe_importance.h"
-#include "sparsight/moe/losses/vmoe_load.h"
 #include "sparsight/moe/register_moe.h"
 #include "sparsight/moe/routers/noisy_topk.h"
 #include "sparsight/moe/routers/softmax_topk.h"

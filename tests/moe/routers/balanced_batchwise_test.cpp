@@ -4,8 +4,8 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch/rows.h"
+#include "sparsight/moe/losses/balance.h"
 #include "sparsight/moe/losses/importance.h"
-#include "sparsight/moe/losses/threshold.h"
 #include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"

@@ -7,7 +7,6 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch/rows.h"
-#include "sparsight/moe/losses/cv_squared.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/load.h"
 #include "sparsight/moe/routers/noisy_topk.h"

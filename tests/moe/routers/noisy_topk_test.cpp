@@ -6,7 +6,6 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/losses/cv_squared.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/load.h"
 #include "tests/moe/routers/token_batch.h"

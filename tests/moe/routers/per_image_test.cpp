@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/losses/superclass.h"
-#include "sparsight/moe/losses/vmoe_importance.h"
-#include "sparsight/moe/losses/vmoe_load.h"
+#include "sparsight/moe/losses/importance.h"
+#include "sparsight/moe/losses/load.h"
+#include "sparsight/moe/losses/targets.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"

@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/losses/entropy.h"
-#include "sparsight/moe/losses/sequence_balance.h"
-#include "sparsight/moe/losses/switch_loss.h"
+#include "sparsight/moe/losses/balance.h"
+#include "sparsight/moe/losses/logits.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"

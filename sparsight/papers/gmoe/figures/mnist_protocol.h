@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sparsight/dg/published_results.h"
+#include "sparsight/dg/results/published_results.h"
 #include "sparsight/papers/gmoe/figures/protocol_jobs.h"
 
 namespace sparsight::gmoe {

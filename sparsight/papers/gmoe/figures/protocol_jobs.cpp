@@ -8,7 +8,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/domainbed/domainbed.h"
-#include "sparsight/dg/result_table.h"
+#include "sparsight/dg/results/result_table.h"
 #include "sparsight/dg/sweep.h"
 #include "sparsight/eval/statistics.h"
 

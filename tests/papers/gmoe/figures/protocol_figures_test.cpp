@@ -9,7 +9,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
-#include "sparsight/dg/result_table.h"
+#include "sparsight/dg/results/result_table.h"
 #include "sparsight/dg/sweep.h"
 #include "sparsight/papers/gmoe/figures/mnist_protocol.h"
 #include "sparsight/papers/gmoe/figures/protocol_data.h"

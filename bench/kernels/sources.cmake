@@ -1,0 +1,1 @@
+bench_sources(kernels/kernels_bench.cpp)

@@ -1,0 +1,39 @@
+// FAB as an attack within epsilon: it succeeds where the closest misclassified point that it finds is near enough.
+// Targeted (FAB-T of AutoAttack) it goes towards one class after the other.
+#pragma once
+
+#include "sparsight/attacks/attack.h"
+#include "sparsight/attacks/fab/fab_run.h"
+
+namespace sparsight {
+
+struct FabOptions {
+  int64_t steps = 100;
+  int64_t restarts = 1;
+  double max_pull = 0.1;
+  double overshoot = 1.05;
+  double backward = 0.9;
+  void declare(OptionSet& set);
+};
+
+struct FabTargetedOptions : FabOptions {
+  int64_t targets = 9;
+  void declare(OptionSet& set);
+};
+
+// An image that no point within epsilon fools is returned as it is. The first run starts at the image, further ones at
+// random points within epsilon / 2, on the images that are still classified correctly.
+class Fab : public Attack {
+ public:
+  Fab(const FabOptions& options, AttackContext context);
+  Fab(const FabTargetedOptions& options, AttackContext context);
+
+ protected:
+  at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;
+
+ private:
+  FabOptions options_;
+  int64_t targets_;  // 0: not targeted
+};
+
+}  // namespace sparsight

@@ -1,0 +1,180 @@
+#include "sparsight/attacks/run/attack_plan.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "sparsight/attacks/register_attacks.h"
+#include "sparsight/core/config.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
+
+namespace sparsight {
+namespace {
+
+constexpr const char *kAttackSection = "attack", *kPassesSetting = "passes";
+
+// The settings of --set attack.KEY=VALUE; the other overrides are left in `rest`.
+Json attack_settings(const std::vector<std::string>& overrides, std::vector<std::string>& rest) {
+  Config config;
+  for (const std::string& assignment : overrides) {
+    if (assignment.starts_with(cat(kAttackSection, ".")))
+      config.set(assignment);
+    else
+      rest.push_back(assignment);
+  }
+  return config.tree().is_object() ? config.tree().value(kAttackSection, Json::object()) : Json::object();
+}
+
+// All settings of an attack: its defaults with `given`.
+Json with_defaults(const std::string& attack, const Json& given) {
+  Json all;
+  attacks().get(attack).describe([&](OptionSet& set) {
+    assign(set, given, kAttackSection);
+    all = values(set);
+  });
+  return all;
+}
+
+bool stage_has(const CascadeStage& stage, const std::string& setting) {
+  return with_defaults(stage.attack, Json::object()).contains(setting);
+}
+
+void plan_cascade(AttackPlan& plan, Json given) {
+  const Json version = given.value("version", Json("standard"));
+  if (!version.is_string()) fail_usage("attack.version must be standard, plus or rand, got ", shown(version));
+  plan.version = version.get<std::string>();
+  given.erase("version");
+  plan.stages = cascade_stages(plan.version);
+  for (const auto& [key, value] : given.items()) {
+    bool found = false;
+    for (CascadeStage& stage : plan.stages)
+      if (stage_has(stage, key)) stage.settings[key] = value, found = true;
+    if (!found)
+      fail_usage("unknown setting attack.", printable(key),
+                 ": the cascade has version and the settings of its stages, ", "such as steps, targets and queries");
+    plan.notes.push_back(cat("not the ", plan.version, " cascade of AutoAttack: ", printable(key), " = ",
+                             printable(shown(value)), " in all stages that have it"));
+  }
+}
+
+bool uses_gradients(const CascadeStage& stage) {
+  return attacks().make(stage.attack, stage.settings, stage.name, {})->needs_gradients();
+}
+
+bool takes_several_labels(const CascadeStage& stage) {
+  return attacks().make(stage.attack, stage.settings, stage.name, {})->takes_several_labels();
+}
+
+// The names of the attacks for which `holds` of their default settings.
+std::vector<std::string> attacks_where(const std::function<bool(const CascadeStage&)>& holds) {
+  std::vector<std::string> names;
+  for (const std::string& name : attacks().names())
+    if (holds({name, name, Json::object()})) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+AttackPlan plan_attack(const AttackRequest& request) {
+  AttackPlan plan;
+  plan.attack = request.attack;
+  Json given = attack_settings(request.overrides, plan.model_overrides);
+  if (request.precision != "fp32" && request.precision != "fp64")
+    fail_usage("the precision \"", printable(request.precision), "\": must be fp32 or fp64");
+  if (request.precision == "fp64" && !request.weights.empty())
+    fail_usage("--precision fp64 runs the weights as they were trained, not packed as ", printable(request.weights),
+               "; leave out --precision or --weights");
+  if (request.norm != "linf" && request.norm != "l2")
+    fail_usage("the norm \"", printable(request.norm), "\": must be linf or l2");
+  plan.threat = make_threat({request.norm, request.epsilon, request.range});
+  if (request.attack == "autoattack" || request.attack == "cascade") {
+    if (given.contains("batch_size"))
+      fail_usage("attack.batch_size is a setting of the library's cascade; the program has --batch");
+    plan_cascade(plan, given);
+  } else {
+    attacks().get(request.attack);
+    plan.stages = {{request.attack, request.attack, given}};
+  }
+  for (CascadeStage& stage : plan.stages) {
+    stage.settings = with_defaults(stage.attack, stage.settings);
+    uses_gradients(stage);  // constructs it, which checks how its settings fit together
+  }
+  return plan;
+}
+
+void fit_to_labels(AttackPlan& plan, bool several_labels) {
+  const auto refuse = [](const std::string& attack) {
+    fail_usage(attack, " is for images with one label, but these have several; use --attack ",
+               join(attacks_where(takes_several_labels), " or --attack "));
+  };
+  if (several_labels && plan.is_cascade()) refuse(plan.attack);
+  for (CascadeStage& stage : plan.stages) {
+    const std::string loss = stage.settings.value("loss", "");
+    if (!loss.empty()) stage.settings["loss"] = chosen_attack_loss(loss, several_labels);
+    if (!several_labels) continue;
+    if (!takes_several_labels(stage)) refuse(stage.name);
+    if (!loss.empty() && !attack_loss_takes_several(loss))
+      fail_usage("attack.loss = ", loss,
+                 " is for images with one label, but these have several; use sigmoid_cross_entropy",
+                 " or margin, or leave it out");
+  }
+}
+
+void fit_to_classes(AttackPlan& plan, int64_t classes) {
+  for (CascadeStage& stage : plan.stages) {
+    if (classes < 3 && stage.settings.value("loss", "") == "dlr") {
+      plan.notes.push_back(
+          cat(stage.name, " maximises the margin: the dlr loss needs 3 classes, the model has ", classes));
+      stage.settings["loss"] = "margin";
+    }
+    if (stage.attack != "apgd_t" || classes >= 4) continue;
+    plan.notes.push_back(cat(stage.name, " is replaced by apgd on the margin: the targeted dlr loss needs 4 classes, ",
+                             "the model has ", classes));
+    const Json was = stage.settings;
+    stage = {"apgd-margin", "apgd", with_defaults("apgd", {{"loss", "margin"}})};
+    for (const char* key : {"steps", "restarts", "passes"}) stage.settings[key] = was.at(key);
+  }
+}
+
+bool has_gradients(const AttackPlan& plan) { return std::ranges::any_of(plan.stages, uses_gradients); }
+
+void check_gradients(const AttackPlan& plan, const std::string& packed) {
+  for (const CascadeStage& stage : plan.stages)
+    if (!packed.empty() && uses_gradients(stage))
+      fail_usage("weights packed as ", packed, " have no gradients, which ", stage.name,
+                 " needs; attack them without gradients: --attack ",
+                 join(attacks_where([](const CascadeStage& other) { return !uses_gradients(other); }), " or --attack "),
+                 ", or leave out --weights");
+}
+
+void check_passes(const AttackPlan& plan, bool randomised) {
+  for (const CascadeStage& stage : plan.stages)
+    if (randomised && stage.settings.value(kPassesSetting, int64_t{1}) == 1)
+      fail_usage("the routers' random numbers make passes differ, so ", stage.name,
+                 " needs the mean of several: --attack autoattack --set attack.version=rand, or --set attack.",
+                 kPassesSetting, "=20 with --attack ",
+                 join(attacks_where([](const CascadeStage& other) { return stage_has(other, kPassesSetting); }), ", "));
+}
+
+std::string plain_name(std::string text) {
+  std::ranges::replace_if(
+      text,
+      [](char c) {
+        return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '.' && c != '-' && c != '_';
+      },
+      '_');
+  return text;
+}
+
+std::string attack_name(const AttackRequest& request) {
+  std::string epsilon = request.epsilon;
+  std::ranges::replace(epsilon, ',', '-');
+  std::string name = request.attack + "_" + request.norm + "_" + epsilon;
+  if (request.range != "0..1") name += "_of_" + request.range;
+  if (request.noise) name += "_noise";
+  if (!request.weights.empty()) name += "_" + request.weights;
+  if (request.precision != "fp32") name += "_" + request.precision;
+  return plain_name(std::move(name));
+}
+
+}  // namespace sparsight

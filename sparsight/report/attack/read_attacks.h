@@ -1,0 +1,28 @@
+// The attacks in a run folder, as its report shows them: RUN/attacks/NAME with the result of one attack, or with a
+// curve over several epsilons (docs/attacks.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/report/attack/attack_page.h"
+#include "sparsight/report/text_table.h"
+
+namespace sparsight {
+
+struct ShownAttack {
+  std::string name;  // of its folder
+  Json result;       // result.json; of a curve that of its largest epsilon with pictures; or null
+  Json curve;        // curve.json, or null
+  std::vector<AttackExample> examples;
+};
+
+// The finished ones in the order of their names, at most 32. What is damaged or too much becomes a warning.
+std::vector<ShownAttack> read_attacks(const std::string& run, std::vector<std::string>& warnings);
+
+// A row for each attack, and for each epsilon of a curve; empty without any.
+Rows attack_overview_rows(const std::vector<ShownAttack>& attacks);
+
+}  // namespace sparsight

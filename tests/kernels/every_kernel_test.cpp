@@ -1,0 +1,42 @@
+// Every kernel of kernels.inc at every level against the plain one, "baseline": with its example and nothing else to
+// add here for a new one. What each computes is tested by values in the other tests.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sparsight/kernels/examples.h"
+#include "sparsight/kernels/isa/isa.h"
+
+namespace sparsight::cpu {
+namespace {
+
+class EveryKernel : public ::testing::TestWithParam<KernelExample> {
+ protected:
+  ~EveryKernel() override { set_isa(""); }
+};
+
+TEST_P(EveryKernel, AgreesWithThePlainOneAtEveryLevel) {
+  const KernelExample& example = GetParam();
+  example.run(kernels_baseline());
+  const std::vector<float> expected = example.result();
+  double largest = 0;
+  for (const float value : expected) largest = std::max(largest, static_cast<double>(std::abs(value)));
+  ASSERT_GT(largest, 0);
+  for (const std::string& level : isa_names()) {
+    SCOPED_TRACE(level);
+    set_isa(level);
+    example.run(kernels());
+    const std::vector<float> got = example.result();
+    ASSERT_EQ(got.size(), expected.size());
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], example.tolerance * largest) << i;
+    example.run(kernels());  // from the same inputs
+    EXPECT_EQ(example.result(), got);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, ::testing::ValuesIn(kernel_examples()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace sparsight::cpu
