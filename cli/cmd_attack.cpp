@@ -9,7 +9,7 @@
 namespace sparsight::cli {
 namespace {
 
-constexpr int64_t kMostImages = 1'000'000'000;
+constexpr int64_t kMaxImages = 1'000'000'000;
 
 void add_threat_options(CLI::App& verb, AttackRequest& request) {
   verb.add_option("--attack", request.attack, "autoattack, or one attack: fgsm, pgd, apgd, apgd_t, fab, fab_t, square")
@@ -34,13 +34,13 @@ void add_image_options(CLI::App& verb, AttackRequest& request) {
       ->capture_default_str();
   verb.add_option("--data", request.data, "Folder of the dataset (setting data.root)")->type_name("FOLDER");
   verb.add_option("--images", request.images, "Attack only N images, drawn evenly over the classes")
-      ->check(CLI::Range(int64_t{1}, kMostImages))
+      ->check(CLI::Range(int64_t{1}, kMaxImages))
       ->type_name("N");
 }
 
 void add_pass_options(CLI::App& verb, AttackRequest& request) {
   verb.add_option("--batch", request.batch, "Images attacked together (default: as many as memory allows)")
-      ->check(CLI::Range(int64_t{1}, kMostImages))
+      ->check(CLI::Range(int64_t{1}, kMaxImages))
       ->type_name("N");
   verb.add_option("--seed", request.seed, "Seed of the attack's random numbers")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()))
@@ -49,7 +49,7 @@ void add_pass_options(CLI::App& verb, AttackRequest& request) {
   verb.add_option("--precision", request.precision, "Precision of the model and the attack: fp32 or fp64")
       ->check(CLI::IsMember({"fp32", "fp64"}))
       ->capture_default_str();
-  verb.add_flag("--noise", request.noise, "With the routers' noise of training");
+  verb.add_flag("--noise", request.noise, "Use training-time router noise");
   verb.add_flag("--exact", request.exact,
                 "Run each image through the model alone: slower, the same bits for every --batch");
 }

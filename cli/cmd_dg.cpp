@@ -10,7 +10,7 @@
 namespace sparsight::cli {
 namespace {
 
-constexpr int64_t kMost = 1'000'000'000;
+constexpr int64_t kMax = 1'000'000'000;
 
 CLI::App* add_part(CLI::App& verb, const std::string& name, const std::string& summary, const std::string& examples) {
   return add_verb(verb, name, summary, examples);
@@ -36,10 +36,10 @@ void add_run_options(CLI::App& verb, DgRunArguments& run) {
       ->type_name("FOLDER");
   add_model_option(verb, run.model);
   verb.add_option("--steps", run.steps, "Updates (default: 5001, as published)")
-      ->check(CLI::Range(int64_t{1}, kMost))
+      ->check(CLI::Range(int64_t{1}, kMax))
       ->type_name("N");
   verb.add_option("--eval-every", run.eval_every, "Updates between evaluations (default: 300, or 100 for MNIST)")
-      ->check(CLI::Range(int64_t{1}, kMost))
+      ->check(CLI::Range(int64_t{1}, kMax))
       ->type_name("N");
   verb.add_option("--image-size", run.image_size, "Side to which images are cropped and resized")
       ->check(CLI::Range(int64_t{8}, int64_t{4096}))
@@ -57,11 +57,11 @@ CLI::Validator a_number() {
 
 void add_seed_options(CLI::App& verb, int64_t& trial, int64_t& seed) {
   verb.add_option("--trial", trial, "Seed of the trial: the splits of the data")
-      ->check(CLI::Range(int64_t{0}, kMost))
+      ->check(CLI::Range(int64_t{0}, kMax))
       ->capture_default_str()
       ->type_name("N");
   verb.add_option("--hparams-seed", seed, "0: default hyper-parameters; else samples them from their ranges")
-      ->check(CLI::Range(int64_t{0}, kMost))
+      ->check(CLI::Range(int64_t{0}, kMax))
       ->capture_default_str()
       ->type_name("N");
 }
@@ -80,7 +80,7 @@ void add_jobs_options(CLI::App& verb, DgJobsArguments& jobs) {
                            ->type_name("FILE");
   verb.add_option("--tasks", jobs.tasks, "Maximum number of tasks in that array")
       ->needs(slurm)
-      ->check(CLI::Range(int64_t{1}, kMost))
+      ->check(CLI::Range(int64_t{1}, kMax))
       ->capture_default_str()
       ->type_name("N");
   verb.add_flag("--plan", jobs.plan, "Print how many runs there are and how long they may take, and stop");
@@ -141,11 +141,9 @@ void add_sweep(CLI::App& dg) {
   verb->add_option("--models", arguments->models, "Models to compare, separated by commas, instead of --model")
       ->delimiter(',')
       ->type_name("NAME ...");
-  verb->add_option("--trials", arguments->trials, "Trials")
-      ->check(CLI::Range(int64_t{1}, kMost))
-      ->capture_default_str();
+  verb->add_option("--trials", arguments->trials, "Trials")->check(CLI::Range(int64_t{1}, kMax))->capture_default_str();
   verb->add_option("--hparams", arguments->hparams, "Hyper-parameter seeds; the first is the defaults")
-      ->check(CLI::Range(int64_t{1}, kMost))
+      ->check(CLI::Range(int64_t{1}, kMax))
       ->capture_default_str();
   CLI::Option* no_pairs = verb->add_flag("--no-pairs", arguments->no_pairs,
                                          "Only single test environments; leave-one-domain-out selection needs pairs");
@@ -183,7 +181,7 @@ void add_ablate(CLI::App& dg) {
       ->check(a_number())
       ->type_name("N");
   verb->add_option("--trials", arguments->trials, "Trials, whose seeds all settings share")
-      ->check(CLI::Range(int64_t{1}, kMost))
+      ->check(CLI::Range(int64_t{1}, kMax))
       ->capture_default_str();
   add_run_options(*verb, arguments->run);
   add_jobs_options(*verb, arguments->jobs);

@@ -1,5 +1,5 @@
-"""Prints violations of docs/architecture.md: includes against the order of the library's folders, uses of is_training()
-in models, and includes of torch/torch.h."""
+"""Prints violations of docs/architecture.md: includes and calls against the order of the library's folders, uses of
+is_training() in models, and includes of torch/torch.h."""
 import re
 import subprocess
 import sys
@@ -21,4 +21,23 @@ for file in files:
         if line.startswith("#include <torch/torch.h>"):
             print(f"{file}:{number}: torch/torch.h costs 1.5 GB and half a minute per file; include single headers of ATen or torch")
             wrong += 1
+
+# A function outside classes that one folder declares and a later one defines is a call against the order.
+TYPED = r"^(?!return|else|using|template|friend)[A-Za-z][\w:<>,&*]*(?: [\w:<>,&*]+)*[ &*]"
+DECLARED = re.compile(TYPED + r"(\w+)\([^{};]*\);", re.MULTILINE)
+DEFINED = re.compile(TYPED + r"(\w+)\([^{};]*\) \{", re.MULTILINE)
+declared, defined = {}, {}
+for file in files:
+    text = re.sub(r"namespace \{.*?\n\}  // namespace\n", "", open(file).read(), flags=re.DOTALL)
+    found, pattern = (declared, DECLARED) if file.endswith(".h") else (defined, DEFINED)
+    for name in set(pattern.findall(text)):
+        found.setdefault(name, set()).add(file)
+for name, headers in sorted(declared.items()):
+    sources = defined.get(name, set())
+    if len(headers) > 1 or len(sources) != 1:
+        continue  # overloads, and templates
+    header, source = min(headers), min(sources)
+    if order.index(source.split("/")[1]) > order.index(header.split("/")[1]):
+        print(f"{header}: declares {name}(), which {source} defines: a call against the order")
+        wrong += 1
 sys.exit(wrong > 0)

@@ -5,6 +5,7 @@
 #include "cli/work/program_path.h"
 #include "sparsight/cli/main.h"
 #include "sparsight/core/log.h"
+#include "sparsight/dg/algorithms/register_domain_algorithms.h"
 #include "sparsight/ops/caching_allocator.h"
 
 namespace sparsight {
@@ -22,6 +23,7 @@ int main(int argc, char** argv, const std::function<void()>& register_components
   static LoggedWarnings warnings;
   c10::WarningUtils::set_warning_handler(&warnings);
   use_caching_allocator();
+  register_domain_algorithms(algorithms());
   return cli::run_program(argc, argv, register_components);
 }
 

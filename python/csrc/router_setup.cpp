@@ -28,7 +28,7 @@ Routing counted(const at::Tensor& scores, const at::Tensor& chosen_count, const 
   return routing;
 }
 
-// The setups of one thread by configuration. A new one beyond kMost replaces the one that was not used for longest.
+// The setups of one thread by configuration. A new one beyond kMax replaces the one that was not used for longest.
 class Setups {
  public:
   std::shared_ptr<RouterSetup> get(std::string_view config, int64_t dim) {
@@ -39,7 +39,7 @@ class Setups {
     }
     recent_.push_front({key, std::make_shared<RouterSetup>(std::string(config), dim)});
     places_[recent_.front().key] = recent_.begin();
-    if (recent_.size() > kMost) {
+    if (recent_.size() > kMax) {
       places_.erase(recent_.back().key);
       recent_.pop_back();
     }
@@ -47,7 +47,7 @@ class Setups {
   }
 
  private:
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMax = 256;
   struct Entry {
     std::string key;
     std::shared_ptr<RouterSetup> setup;
@@ -199,7 +199,7 @@ std::vector<at::Tensor> initial_weights(const std::string& config, int64_t dim, 
 }
 
 std::vector<at::Tensor> weights_after_update(const std::string& config, int64_t dim, at::TensorList weights,
-                                             const LearnedFrom& from) {
+                                             const PostStepInput& from) {
   const size_t count = from.scores.size();
   if (from.chosen_count.size() != count || (!from.valid.empty() && from.valid.size() != count))
     fail("each routing needs scores and chosen_count, got ", count, " and ", from.chosen_count.size());

@@ -69,12 +69,12 @@ std::string list_losses();
 std::vector<at::Tensor> initial_weights(const std::string& config, int64_t dim, int64_t seed, const std::string& path);
 // The input of post_step_update(): scores [N,E], chosen_count [E] and valid [N] of each routing; for strictly balanced
 // two-level gating also those of its G groups.
-struct LearnedFrom {
+struct PostStepInput {
   at::TensorList scores, chosen_count, valid;
   at::TensorList group_scores, group_count;  // empty for other routers
 };
 // Runs post_step_update() of a router that learns from routings. Returns all weights; buffers may have changed.
 std::vector<at::Tensor> weights_after_update(const std::string& config, int64_t dim, at::TensorList weights,
-                                             const LearnedFrom& from);
+                                             const PostStepInput& from);
 
 }  // namespace sparsight::python

@@ -58,7 +58,7 @@ std::map<std::string, OutputRedundancy> output_redundancy(ImageModel& model, con
   const torch::NoGradGuard no_grad;
   std::map<std::string, OutputRedundancy> results;
   ModelInput input = clean;
-  input.at_experts = [&](MoeLayer& layer, MoeInput& tokens, Routing& routing) {
+  input.pre_experts_hook = [&](MoeLayer& layer, MoeInput& tokens, Routing& routing) {
     if (!routing.soft)
       results[layer.path()] = output_redundancy(layer, tokens, routing, routing_named(attacked, layer.path()), seed);
   };

@@ -22,13 +22,13 @@ namespace fs = std::filesystem;
 constexpr const char *kStateFormat = "sparsight-attack-state", *kStateVersion = "1";
 constexpr const char* kRemoveState = "; remove that file and run the same command again";
 constexpr double kShareOfSaves = 0.05;  // of the time, at most
-constexpr int64_t kMostInState = 1'000'000'000'000'000;
+constexpr int64_t kMaxInState = 1'000'000'000'000'000;
 
 std::string tensor_name(size_t level, size_t index) { return cat(level, ".", index); }
 
 int64_t checked_count(const Json& json) {
   const int64_t count = json.is_number_integer() ? json.get<int64_t>() : -1;
-  if (count < 0 || count > kMostInState) fail("a count of ", printable(shown(json)));
+  if (count < 0 || count > kMaxInState) fail("a count of ", printable(shown(json)));
   return count;
 }
 

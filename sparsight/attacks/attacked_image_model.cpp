@@ -35,7 +35,7 @@ ModelOutput AttackedImageModel::run(const at::Tensor& pixels, const AttackPass& 
                            .mode = options_.mode,
                            .random = {options_.seed, pass.step},
                            .info = {.image = numbers},
-                           .at_experts = pass.at_experts};
+                           .pre_experts_hook = pass.pre_experts_hook};
     if (options_.program && ProgramModel::takes(input)) return options_.program->forward(input);
     if (options_.only_program)
       fail_usage(

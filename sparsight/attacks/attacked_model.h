@@ -16,9 +16,9 @@ namespace sparsight {
 
 // What a pass needs besides pixels. Random numbers of a pass are a function of the step and of the images' numbers.
 struct AttackPass {
-  at::Tensor image;             // [B] int64: the number of each image in the data
-  uint64_t step = 0;            // passes of different steps have different router noise
-  ExpertsHook at_experts = {};  // reads or replaces what MoE layers do; ignored by models without any
+  at::Tensor image;                   // [B] int64: the number of each image in the data
+  uint64_t step = 0;                  // passes of different steps have different router noise
+  ExpertsHook pre_experts_hook = {};  // reads or replaces what MoE layers do; ignored by models without any
 };
 
 // Costs that do not depend on the machine: images that went through the model.

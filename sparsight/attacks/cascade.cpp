@@ -109,7 +109,7 @@ StageResult run_stage(const CascadeStage& stage, size_t number, AttackedModel& m
           attack_seconds(context.saver) - start};
 }
 
-constexpr double kMostInRow = 1e15;  // in a row that is read
+constexpr double kMaxInRow = 1e15;  // in a row that is read
 
 // The numbers of a stage as a row [5] fp64, for SavedLoop.
 at::Tensor row_of(const StageResult& stage) {
@@ -167,7 +167,7 @@ CascadeResult run_stages(AttackedModel& model, const AttackBatch& given, const A
   result.stage = at::full({batch.pixels.size(0)}, -1, at::kLong);
   at::Tensor rows = at::zeros({std::ssize(stages), 5}, at::kDouble);
   const SavedLoop loop(context.saver, first_step("cascade.stages", 0), {&result.clean, &rows});
-  if (!(rows.abs() <= kMostInRow).all().item<bool>()) context.saver->refuse_damaged("numbers of a finished attack");
+  if (!(rows.abs() <= kMaxInRow).all().item<bool>()) context.saver->refuse_damaged("numbers of a finished attack");
   for (auto number = static_cast<size_t>(loop.done(std::ssize(stages))); number < stages.size(); ++number) {
     rows[static_cast<int64_t>(number)].copy_(
         row_of(run_stage(stages[number], number, model, batch, context, {batch_size, progress}, result)));

@@ -1,5 +1,5 @@
 loop_sources(
-  attacks/among_others.cpp
+  attacks/partial_batch.cpp
   attacks/apgd/apgd.cpp
   attacks/apgd/apgd_run.cpp
   attacks/apgd/apgd_schedule.cpp
@@ -45,7 +45,7 @@ torch_sources(
   attacks/run/attack_examples.cpp
   attacks/run/attack_files.cpp
   attacks/run/attack_identity.cpp
-  attacks/run/attack_piece.cpp
+  attacks/run/attack_shard.cpp
   attacks/run/attacked_images.cpp
   attacks/run/attacked_run.cpp
   attacks/run/run_attack.cpp

@@ -14,7 +14,7 @@
 namespace sparsight {
 namespace {
 
-constexpr int64_t kMostTried = 65536;  // experts of a router that is made to see whether it takes a setting
+constexpr int64_t kMaxTried = 65536;  // experts of a router that is made to see whether it takes a setting
 
 Section router_section() {
   Section section = named_section("router", "how tokens choose experts", "softmax_topk", routers());
@@ -27,7 +27,7 @@ Section router_section() {
   section.try_component = [](const std::string& router, const Json& settings, const Json& tree) {
     const Json set = tree.value("moe", Json::object()).value("experts", Json(MoeOptions().experts));
     const int64_t experts = set.is_number_integer() ? set.get<int64_t>() : 0;
-    if (experts >= 1 && experts <= kMostTried) routers().make(router, settings, "router", {4, experts});
+    if (experts >= 1 && experts <= kMaxTried) routers().make(router, settings, "router", {4, experts});
   };
   return section;
 }

@@ -33,7 +33,6 @@ loop_sources(
   data/transforms/rand_augment.cpp
   data/transforms/register_transforms.cpp
   data/transforms/resize.cpp
-  data/transforms/resize_bytes.cpp
   data/transforms/to_float.cpp
   data/transforms/torchvision_augmentations.cpp
   data/transforms/transform_options.cpp
@@ -46,7 +45,7 @@ set_source_files_properties(data/sets/colored_shapes.cpp data/sets/glyph_canvas.
 # Levels are those of Pillow to the bit, so no fused multiply-add here either; without trapping, loops with a choice
 # between two numbers run in vectors.
 set_source_files_properties(data/transforms/affine.cpp data/transforms/enhance.cpp data/transforms/hue.cpp
-  data/transforms/resize_bytes.cpp TARGET_DIRECTORY sparsight_loops
+  TARGET_DIRECTORY sparsight_loops
   PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-fno-trapping-math")
 
 # Readers, decorators, the sets of files and what looks at, checks, writes and fetches them.

@@ -74,13 +74,13 @@ std::string job_text(const Json& settings) {
 
 // The runs of one dataset.
 void add_runs(DgRunList& runs, const DgSweep& sweep) {
-  constexpr double kMostRuns = 1e15;
+  constexpr double kMaxRuns = 1e15;
   const int64_t environments = environments_of_set(sweep.run);
   std::vector<std::vector<int64_t>> sets =
       sweep.single_source ? single_source_sets(environments) : test_sets(environments, sweep.pairs);
   std::erase_if(sets, [&](const auto& tested) { return std::ssize(tested) >= environments; });  // nothing trains
   if (static_cast<double>(sweep.trials) * static_cast<double>(sweep.hparams) * static_cast<double>(sets.size()) >
-      kMostRuns)
+      kMaxRuns)
     fail_usage("the sweep has more than 10^15 runs; use fewer trials or hyper-parameter seeds");
   const auto hparams = static_cast<size_t>(sweep.hparams), count = static_cast<size_t>(sweep.trials) * hparams;
   const std::vector<std::string> models = sweep.models.empty() ? std::vector{sweep.run.model} : sweep.models;

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sparsight/core/function_ref.h"
+#include "sparsight/engine/preprocess.h"
 #include "sparsight/engine/step.h"
 #include "sparsight/engine/steps/route.h"
 #include "sparsight/kernels/workspace.h"
@@ -43,6 +45,15 @@ struct Answer {
   std::span<const Routing> routings;  // in the order of Program::routes()
 };
 
+// What else it takes to use a program: from bytes to pixels, and what the answers mean.
+struct ProgramInfo {
+  std::optional<Preprocessing> preprocessing = {};  // nothing: [transforms] eval has no form without tensors
+  std::vector<std::string> classes = {};            // [K]
+  std::vector<std::string> super_classes = {};      // of guided routers; empty: none is guided
+  std::vector<int64_t> super_class_of = {};         // [K]
+  bool sigmoid = false;                             // the probability of a class is its own sigmoid, not the softmax
+};
+
 class Program {
  public:
   // pixels: of an image, C H rows of W columns (steps/pixels.h). features, logits: values that steps write.
@@ -58,6 +69,8 @@ class Program {
   const std::vector<const RouteStep*>& routes() const { return routes_; }
   int64_t bytes() const;            // of the weights
   int64_t bytes_per_image() const;  // of the values between steps
+
+  ProgramInfo info;
 
   static constexpr int64_t kInput = 0;  // the number of the value that is the pixels
 

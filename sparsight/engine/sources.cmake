@@ -6,8 +6,10 @@ kernel_sources(
   engine/experts.cpp
   engine/gate_rule.cpp
   engine/patch_embedding.cpp
+  engine/preprocess.cpp
   engine/program.cpp
   engine/program_builder.cpp
+  engine/resize_bytes.cpp
   engine/routers/expert_picks.cpp
   engine/routers/fixed.cpp
   engine/routers/logits.cpp
@@ -24,3 +26,8 @@ kernel_sources(
   engine/steps/route.cpp
   engine/steps/rows.cpp
   engine/transformer_block.cpp)
+
+# Levels are those of Pillow to the bit, so no fused multiply-add; without trapping, loops with a choice between two
+# numbers run in vectors.
+set_source_files_properties(engine/resize_bytes.cpp TARGET_DIRECTORY sparsight_kernels
+  PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-fno-trapping-math")

@@ -223,7 +223,7 @@ LoadedModel load_bare_weights(const ModelRequest& request) {
   options.strict = true;
   options.adapt = weight_adapter(*loaded.model);
   try {
-    load_weights(*loaded.model, with_later_buffers(std::move(tensors), *loaded.model), options);
+    load_weights(*loaded.model, add_missing_buffers(std::move(tensors), *loaded.model), options);
   } catch (const Error& error) {
     fail(printable(request.path), " does not fit ",
          derived ? cat("the ", derived->settings.value("name", ""), " that its tensors tell")

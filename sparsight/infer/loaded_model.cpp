@@ -151,7 +151,7 @@ LoadedModel model_of(Checkpoint checkpoint, const std::string& path, const std::
   loaded.model = new_model(loaded, weights.tensors, requested.empty() ? trained : requested);
   LoadOptions options;
   options.strict = true;
-  load_weights(*loaded.model, with_later_buffers(weights.tensors, *loaded.model), options);
+  load_weights(*loaded.model, add_missing_buffers(weights.tensors, *loaded.model), options);
   weights.tensors.clear(), checkpoint.weights.clear(), checkpoint.training.clear();
   if (!requested.empty() && !(requested == trained)) loaded.model->set_pixel_statistics(requested);
   std::vector<SettingSchedule> schedules = read_setting_schedules(loaded.config);
@@ -223,7 +223,7 @@ at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image) {
     if (own_size) throw;
   }
   input = transformed(loaded, resized_and_cropped(image, shape));
-  if (fits(input) && !loaded.told_resize->exchange(true))
+  if (fits(input) && !loaded.resize_logged->exchange(true))
     log_info("images of another size are resized by the shorter side and cropped to the model's ", shape.width, "x",
              shape.height, " pixels");
   return checked(loaded, image, input);
@@ -240,7 +240,14 @@ std::shared_ptr<const ProgramModel> program_of(const LoadedModel& loaded, const 
   if (!weights.empty()) form.type = parse_weight_type(weights);
   form.packs_experts = images >= kImages || form.type != WeightType::fp32;
   try {
-    return std::make_shared<const ProgramModel>(loaded.model->compile(form), loaded.shape);
+    const ImageShape& shape = loaded.shape;
+    engine::Program program = loaded.model->compile(form);
+    program.info = {.preprocessing = loaded.eval_transforms.compile(shape.channels, shape.height, shape.width),
+                    .classes = loaded.data.classes,
+                    .super_classes = loaded.data.super_classes,
+                    .super_class_of = loaded.super_class_of,
+                    .sigmoid = loaded.task_loss == TaskLoss::sigmoid_cross_entropy};
+    return std::make_shared<const ProgramModel>(std::move(program), shape);
   } catch (const Error& error) {
     if (weights.empty()) return nullptr;
     fail("the weights of ", loaded.path, " cannot be used as ", weights, ": ", error.what());

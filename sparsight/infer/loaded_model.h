@@ -29,7 +29,7 @@ struct LoadedModel {
   std::shared_ptr<const ProgramModel> program;   // null before compile(), and where the model has no such form
   std::string algorithm;                         // that trained it, by name; "" where the checkpoint does not say
   std::string weights = "model";                 // "ema" or "swa" for averaged weights
-  std::shared_ptr<std::atomic<bool>> told_resize = std::make_shared<std::atomic<bool>>(false);  // see model_image()
+  std::shared_ptr<std::atomic<bool>> resize_logged = std::make_shared<std::atomic<bool>>(false);  // see model_image()
 
   // Set by compile(): whether the experts of an image depend on the others of its batch, and what one image costs.
   bool mixes_images = true;

@@ -44,7 +44,7 @@ MoeOutput run_moe(MoeLayer& layer, const at::Tensor& tokens, const TokenLayout& 
   const auto given = input.routings.find(layer.path());
   MoeOutput result;
   result.routing = given == input.routings.end() ? layer.route(moe) : given->second;
-  if (input.at_experts) input.at_experts(layer, moe, result.routing);
+  if (input.pre_experts_hook) input.pre_experts_hook(layer, moe, result.routing);
   result.tokens =
       layer.apply(moe, read && *read < layout.per_image ? with_first_tokens(result.routing, *read) : result.routing);
   if (layer.own_router()) append_routing(result.routing, out);  // else the model-wide router has done so

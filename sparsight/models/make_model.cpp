@@ -77,7 +77,7 @@ std::shared_ptr<ImageModel> clone_model(const ImageModel& model) {
   return copy;
 }
 
-NamedTensors with_later_buffers(NamedTensors weights, const ImageModel& model) {
+NamedTensors add_missing_buffers(NamedTensors weights, const ImageModel& model) {
   constexpr int64_t kManyBatches = int64_t{1} << 40;
   for (const auto& [name, tensor] : weights)
     if (name == "normalize.std") check_deviations(tensor);

@@ -27,6 +27,6 @@ std::shared_ptr<ImageModel> clone_model(const ImageModel& model);
 // The weights of a file, for a strict load, with the buffers that checkpoints of earlier versions do not have: pixel
 // statistics, those of the model, from its configuration; counts of the batches of batch norms (num_batches_tracked),
 // so large that training goes on with the momentum itself. Raises Error for invalid statistics.
-NamedTensors with_later_buffers(NamedTensors weights, const ImageModel& model);
+NamedTensors add_missing_buffers(NamedTensors weights, const ImageModel& model);
 
 }  // namespace sparsight

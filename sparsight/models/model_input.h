@@ -44,7 +44,7 @@ struct ModelInput {
   ImageInfo info = {};
   std::map<std::string, Routing> routings = {};  // by MoE layer: used instead of its router's decision (a replay, an
                                                  // attack); for the same number of images and tokens
-  ExpertsHook at_experts = {};                   // null: none
+  ExpertsHook pre_experts_hook = {};             // null: none
   std::vector<std::string> taps = {};            // intermediate outputs to return, from ImageModel::tap_names()
 };
 

@@ -103,7 +103,7 @@ void set_routing(engine::Routing& to, const Routing& from) {
 bool ProgramModel::takes(const ModelInput& input) {
   const ForwardMode& mode = input.mode;
   const ImageInfo& info = input.info;
-  if (mode != ForwardMode::evaluation() || !input.taps.empty() || input.at_experts) return false;
+  if (mode != ForwardMode::evaluation() || !input.taps.empty() || input.pre_experts_hook) return false;
   if (info.token_id.defined() || info.priority.defined() || info.target.defined()) return false;
   return !(at::GradMode::is_enabled() && input.images.requires_grad()) && suits_kernels(input.images) &&
          !multiplies_bf16();

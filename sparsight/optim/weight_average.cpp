@@ -30,7 +30,7 @@ WeightAverage::WeightAverage(NamedTensors weights, AverageRule rule)
   handed_over_.resize(weights_.size());
 }
 
-at::Tensor WeightAverage::hand_over(const at::Tensor& weight) {
+at::Tensor WeightAverage::delegate_average(const at::Tensor& weight) {
   for (size_t i = 0; i < weights_.size(); ++i) {
     if (!weights_[i].second.is_same(weight) || !weight.is_floating_point()) continue;
     handed_over_[i] = true;

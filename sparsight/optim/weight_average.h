@@ -33,7 +33,7 @@ class WeightAverage {
 
   // The average of one of the weights, which update() then leaves to the caller; undefined for another tensor, or one
   // that is not floating-point.
-  at::Tensor hand_over(const at::Tensor& weight);
+  at::Tensor delegate_average(const at::Tensor& weight);
   double share(int64_t updates) const { return rule_.share(updates); }
 
   void update(int64_t updates);

@@ -61,8 +61,8 @@ std::string default_folder(const Figure& figure, const FigureRun& run) {
   std::string changed = changed_settings(figure, run);
   std::erase_if(changed, [](char c) { return c == '"' || c == '/' || c == '[' || c == ']'; });
   std::replace(changed.begin(), changed.end(), ' ', '-');
-  constexpr size_t kMost = 100;  // of a file's name
-  if (changed.size() > kMost) changed = checksum_of(changed);
+  constexpr size_t kMax = 100;  // of a file's name
+  if (changed.size() > kMax) changed = checksum_of(changed);
   return cat("runs/reproduce/", figure.name, "-", scale_name(run.scale), changed.empty() ? "" : "-" + changed);
 }
 

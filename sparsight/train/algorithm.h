@@ -118,11 +118,8 @@ class AlgorithmRegistry : public Registry<std::shared_ptr<Algorithm>, AlgorithmC
   std::map<std::string, AlgorithmFacts> facts_;
 };
 
-// "erm"; register_algorithms.cpp
+// Those of register_algorithms.cpp, and what a program adds (dg/algorithms/register_domain_algorithms.h).
 AlgorithmRegistry& algorithms();
-
-// Adds those of domain generalisation to the list; defined above this folder, in dg/algorithms/.
-void register_domain_algorithms(AlgorithmRegistry& list);
 
 // Names of Algorithm::prediction_tensors() in a best checkpoint begin with it.
 inline constexpr std::string_view kPredictionTensors = "prediction/";

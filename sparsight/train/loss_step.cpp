@@ -16,7 +16,7 @@ namespace {
 
 // Names what was not finite. A step with a finite task loss fails by its auxiliary losses, which a lower learning rate
 // does not repair.
-void blame_loss(UpdateResult& result, double task, const std::set<std::string>& auxiliary) {
+void name_nonfinite_loss(UpdateResult& result, double task, const std::set<std::string>& auxiliary) {
   result.not_finite = "loss";
   if (!std::isfinite(task) || auxiliary.empty()) return;
   const std::vector<std::string> names(auxiliary.begin(), auxiliary.end());
@@ -106,7 +106,7 @@ void LossStep::report_routers(const Batch& batch, const std::vector<Routing>& ro
 }
 
 UpdateResult LossStep::finish_without_update() {
-  if (!std::isfinite(loss_)) blame_loss(result_, task_, not_finite_);
+  if (!std::isfinite(loss_)) name_nonfinite_loss(result_, task_, not_finite_);
   return std::move(result_);
 }
 

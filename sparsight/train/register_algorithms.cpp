@@ -1,4 +1,4 @@
-// Every training algorithm, by name.
+// The training algorithms for images of one domain, by name.
 #include "sparsight/train/adversarial/fast_training.h"
 #include "sparsight/train/adversarial/free_training.h"
 #include "sparsight/train/adversarial/pgd_training.h"
@@ -33,7 +33,6 @@ AlgorithmRegistry& algorithms() {
         construct_algorithm<FreeTraining>);
     list.add<FastTrainingOptions>("fast", "erm on images after one attack step from a random start (Wong et al.)",
                                   construct_algorithm<FastTraining>);
-    register_domain_algorithms(list);
     return list;
   }();
   return registry;

@@ -26,7 +26,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 void set_weights(ImageModel& model, const NamedTensors& weights) {
   LoadOptions options;
   options.strict = true;
-  load_weights(model, with_later_buffers(weights, model), options);
+  load_weights(model, add_missing_buffers(weights, model), options);
 }
 
 void add_prediction_tensors(NamedTensors& training, const Algorithm& algorithm) {
@@ -38,7 +38,7 @@ void add_prediction_tensors(NamedTensors& training, const Algorithm& algorithm) 
 void complete_averages(NamedTensors& training, const ImageModel& model) {
   const NamedTensors averages = tensors_under(kAverageTensors, training);
   if (averages.empty()) return;
-  const NamedTensors complete = with_later_buffers(averages, model);
+  const NamedTensors complete = add_missing_buffers(averages, model);
   for (size_t i = averages.size(); i < complete.size(); ++i)
     training.emplace_back(std::string(kAverageTensors) + complete[i].first, complete[i].second);
 }

@@ -36,7 +36,7 @@ WeightUpdate::WeightUpdate(const AlgorithmContext& context, const WeightUpdateOp
   for (OptimizedParameter& parameter : parameters) {
     trainable_.push_back(parameter.value);
     // A post-step update may change a parameter between the optimiser's step and the average.
-    if (average_ && !needs_routings_) parameter.average = average_->hand_over(parameter.value);
+    if (average_ && !needs_routings_) parameter.average = average_->delegate_average(parameter.value);
   }
   for (const OptimizedParameter& parameter : own_) {
     trainable_.push_back(parameter.value);

@@ -1,5 +1,5 @@
 torch_tests(
-  attacks/among_others_test.cpp
+  attacks/partial_batch_test.cpp
   attacks/apgd/apgd_test.cpp
   attacks/attack_saver_test.cpp
   attacks/attacked_image_model_test.cpp
@@ -14,7 +14,7 @@ torch_tests(
   attacks/routed/routing_losses_test.cpp
   attacks/run/attack_batch_size_test.cpp
   attacks/run/attack_folder_test.cpp
-  attacks/run/attack_piece_test.cpp
+  attacks/run/attack_shard_test.cpp
   attacks/run/attack_plan_test.cpp
   attacks/run/curve_warnings_test.cpp
   attacks/run/observed_model_test.cpp

@@ -16,4 +16,5 @@ torch_tests(
   dg/domainbed_golden_test.cpp
   dg/pixels_test.cpp
   dg/protocol_test.cpp
+  dg/register_for_tests.cpp
   dg/twice_differentiable_test.cpp)

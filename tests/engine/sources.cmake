@@ -1,3 +1,4 @@
 torch_free_tests(
   engine/engine_test.cpp
+  engine/preprocess_test.cpp
   engine/program_test.cpp)

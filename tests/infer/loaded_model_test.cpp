@@ -296,10 +296,10 @@ TEST(ModelImage, ResizesAndCropsToWhatTheModelTakes) {
       ASSERT_EQ(input.sizes(), at::IntArrayRef({1, 8, 8}));
       EXPECT_LT(input.slice(2, 0, 1).max().item<float>(), 0.05);
       EXPECT_GT(input.slice(2, 4, 8).min().item<float>(), 0.95);
-      EXPECT_TRUE(loaded.told_resize->load());
+      EXPECT_TRUE(loaded.resize_logged->load());
     } else {  // the crop alone fits, unless the image is too small for it
       EXPECT_EQ(model_image(loaded, image).min().item<float>(), 1);
-      EXPECT_FALSE(loaded.told_resize->load());
+      EXPECT_FALSE(loaded.resize_logged->load());
       EXPECT_EQ(model_image(loaded, image.slice(1, 0, 5)).sizes(), at::IntArrayRef({1, 8, 8}));
     }
   }

@@ -80,7 +80,7 @@ TEST_P(ExpertColumns, M10_TheRouterDecidesOncePerImage) {
   std::vector<std::string> layers;
   std::vector<at::Tensor> experts;
   ModelInput input{column_images(6)};
-  input.at_experts = [&](MoeLayer& layer, MoeInput&, Routing& routing) {
+  input.pre_experts_hook = [&](MoeLayer& layer, MoeInput&, Routing& routing) {
     layers.push_back(layer.path());
     experts.push_back(routing.expert);
   };

@@ -117,16 +117,16 @@ TEST(CloneModel, RefusesModelsItCannotMakeAgain) {
 TEST(WithLaterBuffers, CompletesFilesWithoutAndRefusesTheImpossible) {
   const auto model = make_model(config_of(kNormalize, kNormalize), kColour);
   NamedTensors weights = named_weights(*model);
-  EXPECT_EQ(with_later_buffers(weights, *model).size(), weights.size());
+  EXPECT_EQ(add_missing_buffers(weights, *model).size(), weights.size());
   NamedTensors earlier = weights;
   std::erase_if(earlier, [](const auto& entry) { return is_pixel_statistics(entry.first); });
   ASSERT_EQ(earlier.size() + 2, weights.size());
-  EXPECT_EQ(with_later_buffers(earlier, *model).size(), weights.size());
+  EXPECT_EQ(add_missing_buffers(earlier, *model).size(), weights.size());
   for (const double std : {0., -0.5, std::numeric_limits<double>::quiet_NaN()}) {
     NamedTensors bad = weights;
     for (auto& [name, tensor] : bad)
       if (name == "normalize.std") tensor = torch::full({3}, std, torch::kDouble);
-    EXPECT_NE(testing::message_of([&] { with_later_buffers(bad, *model); }).find("must be finite and above 0"),
+    EXPECT_NE(testing::message_of([&] { add_missing_buffers(bad, *model); }).find("must be finite and above 0"),
               std::string::npos);
   }
 }
@@ -139,7 +139,7 @@ TEST(WithLaterBuffers, CountsTheBatchesOfFilesThatDoNot) {
   NamedTensors weights = named_weights(*model), earlier = weights;
   std::erase_if(earlier, [](const auto& entry) { return entry.first.ends_with("num_batches_tracked"); });
   ASSERT_EQ(earlier.size() + 7, weights.size());  // two norms in each of three blocks, and the last
-  NamedTensors complete = with_later_buffers(earlier, *model);
+  NamedTensors complete = add_missing_buffers(earlier, *model);
   ASSERT_EQ(complete.size(), weights.size());
   EXPECT_EQ(complete.back().second.item<int64_t>(), int64_t{1} << 40);
   EXPECT_EQ(kept_fraction({.momentum = 0.99}, complete.back().second.item<int64_t>()), 0.99);

@@ -49,7 +49,8 @@ TEST(LayerScale, MultipliesBothBranchesOfABlock) {
   const at::Tensor x = torch::tensor({0.F, 1.F, -2.F, 3.F, 5.F, 8.F}).view({1, 3, 2}),
                    expected = x + torch::tensor({11.5F, 208.F});
   EXPECT_TRUE(torch::allclose(run(*block, x), expected, 0, 1e-4));
-  engine::ProgramBuilder builder({.channels = 1, .height = 3, .width = 2}, {});  // pixels as tokens
+  engine::ProgramBuilder builder({.channels = 1, .height = 3, .width = 2, .mean = {}, .std = {}},
+                                 {});  // pixels as tokens
   const engine::Value tokens = builder.planes(), y = block->compile(builder, tokens, tokens.shape.rows());
   const ProgramModel program(builder.finish(y, y), {1, 3, 2, 6});
   {

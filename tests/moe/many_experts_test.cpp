@@ -99,7 +99,8 @@ TEST(ManyExpertsLayer, CompiledItGivesTheSame) {
   const torch::NoGradGuard no_grad;
   const at::Tensor tokens = test::random_tensor({kTokens, kWidth}, 2, torch::kFloat);
   const at::Tensor plain = layer->forward(input_of(tokens, {})).tokens;
-  engine::ProgramBuilder builder({.channels = 1, .height = kTokens, .width = kWidth}, {});  // one image
+  engine::ProgramBuilder builder({.channels = 1, .height = kTokens, .width = kWidth, .mean = {}, .std = {}},
+                                 {});  // one image
   const engine::Value in = builder.planes(), y = layer->compile(builder, in, engine::Value{}, {});
   const engine::Program program = builder.finish(y, y);
   engine::Session session;

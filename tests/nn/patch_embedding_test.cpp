@@ -96,7 +96,8 @@ TEST(PatchEmbedding, CompiledItGivesTheSame) {
       const at::Tensor images = test::random_tensor({3, options.channels, height, width}, 2, torch::kFloat);
       const torch::NoGradGuard no_grad;
       const at::Tensor plain = embed->forward(images);
-      engine::ProgramBuilder builder({.channels = options.channels, .height = height, .width = width}, {});
+      engine::ProgramBuilder builder(
+          {.channels = options.channels, .height = height, .width = width, .mean = {}, .std = {}}, {});
       const engine::Shape tokens{.height = 3, .width = 7, .columns = options.width};
       const engine::Value y =
           embed->compile(builder, tokens, {}, std::vector<float>(static_cast<size_t>(tokens.numbers()), 1.0F));

@@ -33,8 +33,8 @@ TEST(WeightAverage, MeanStartsWhereItIsAskedToAndTakesEverySecondUpdate) {
 TEST(WeightAverage, LeavesAHandedOverTensorToTheCaller) {
   const at::Tensor a = at::tensor({0.0}), b = at::tensor({0.0});
   WeightAverage average({{"a", a}, {"b", b}}, exponential_average(0.5));
-  const at::Tensor own = average.hand_over(a);
-  EXPECT_FALSE(average.hand_over(at::tensor({0.0})).defined());
+  const at::Tensor own = average.delegate_average(a);
+  EXPECT_FALSE(average.delegate_average(at::tensor({0.0})).defined());
   a.fill_(2.0), b.fill_(2.0);
   average.update(1000);
   EXPECT_EQ(average.tensors()[0].second.item<double>(), 0);

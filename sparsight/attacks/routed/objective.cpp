@@ -87,7 +87,7 @@ at::Tensor gradient_by_path(AttackedModel& model, const Objective& objective, co
         "routing_loss = drops has no gradient through a mixture, in which capacity drops nothing; use gradient = "
         "model or router");
   int64_t layers = 0;
-  pass.at_experts = hook_of(objective.path, reference.pass, reference.row, &layers);
+  pass.pre_experts_hook = hook_of(objective.path, reference.pass, reference.row, &layers);
   at::Tensor gradient = run_pass(model, objective, batch, reference, pixels, pass, true).gradient;
   if (layers == 0)
     fail("gradient = ", objective.path.through,

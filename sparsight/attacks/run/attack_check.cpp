@@ -19,7 +19,7 @@ at::Tensor misclassified_at(AttackedModel& model, const AttackBatch& batch, cons
 
 }  // namespace
 
-PieceCheck check_piece(AttackedModel& model, const AttackedBatch& images, const AttackPiece& piece,
+PieceCheck check_piece(AttackedModel& model, const AttackedBatch& images, const AttackShard& piece,
                        const ThreatModel& threat, bool clipped, int64_t batch_size) {
   const at::Tensor &x = images.batch.pixels, &saved = piece.pixels;
   const std::string what = cat("the saved images from ", printable(images.ids.front()));

@@ -2,7 +2,7 @@
 // model allows, and the model must still misclassify them.
 #pragma once
 
-#include "sparsight/attacks/run/attack_piece.h"
+#include "sparsight/attacks/run/attack_shard.h"
 
 namespace sparsight {
 
@@ -14,7 +14,7 @@ struct PieceCheck {
 
 // images: as read from the dataset. Raises Error if they are not those that were attacked, and for saved images beyond
 // epsilon (1 + 1e-6), not finite, or, if `clipped`, out of 0..1.
-PieceCheck check_piece(AttackedModel& model, const AttackedBatch& images, const AttackPiece& piece,
+PieceCheck check_piece(AttackedModel& model, const AttackedBatch& images, const AttackShard& piece,
                        const ThreatModel& threat, bool clipped, int64_t batch_size);
 
 }  // namespace sparsight

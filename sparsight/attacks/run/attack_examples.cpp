@@ -35,7 +35,7 @@ std::string panels_png(const at::Tensor& x, const ModelVerdict& verdict, int64_t
 
 }  // namespace
 
-void AttackExamples::add(const AttackedBatch& images, const AttackPiece& piece, const AttackPlan& plan) {
+void AttackExamples::add(const AttackedBatch& images, const AttackShard& piece, const AttackPlan& plan) {
   const at::Tensor stage = fooled_by(piece, plan);
   const auto class_at = [&](const at::Tensor& numbers, int64_t i) {
     return classes_.at(static_cast<size_t>(numbers[i].item<int64_t>()));

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/attacks/run/attack_piece.h"
+#include "sparsight/attacks/run/attack_shard.h"
 #include "sparsight/report/attack/attack_page.h"
 
 namespace sparsight {
@@ -13,7 +13,7 @@ class AttackExamples {
  public:
   AttackExamples(int64_t count, std::vector<std::string> classes) : count_(count), classes_(std::move(classes)) {}
   // Takes the first fooled images, up to `count` in all.
-  void add(const AttackedBatch& images, const AttackPiece& piece, const AttackPlan& plan);
+  void add(const AttackedBatch& images, const AttackShard& piece, const AttackPlan& plan);
   const std::vector<AttackExample>& all() const { return examples_; }
 
  private:

@@ -74,7 +74,7 @@ ModelOutput recorded_output(const ModelVerdict& verdict) {
 
 }  // namespace
 
-at::Tensor fooled_by(const AttackPiece& piece, const AttackPlan& plan) {
+at::Tensor fooled_by(const AttackShard& piece, const AttackPlan& plan) {
   const at::Tensor fooled = clean_correct(piece) & ~attacked_correct(piece);
   const at::Tensor last = at::full_like(piece.stage, std::ssize(plan.stages) - 1);
   return at::where(fooled, at::where(piece.stage >= 0, piece.stage, last), at::full_like(piece.stage, -1));
@@ -90,7 +90,7 @@ AttackFiles::AttackFiles(const std::string& folder, const AttackPlan& plan)
       clean_routing_(folder + kCleanRoutingFile),
       csv_("image,id,label,clean_prediction,prediction,fooled_by,norm,queries,misclassified_in_8_bits\n") {}
 
-void AttackFiles::add_images(const AttackPiece& piece) {
+void AttackFiles::add_images(const AttackShard& piece) {
   for (const auto& [name, rows] :
        std::initializer_list<std::pair<const char*, at::Tensor>>{{"pixels", piece.pixels},
                                                                  {"image", piece.batch.image},
@@ -114,7 +114,7 @@ at::Tensor AttackFiles::saved_pixels(int64_t first, int64_t last) const {
   return saved_->rows("pixels", first, last);
 }
 
-void AttackFiles::add(const AttackedBatch& images, const AttackPiece& piece, const PieceCheck& check) {
+void AttackFiles::add(const AttackedBatch& images, const AttackShard& piece, const PieceCheck& check) {
   const Batch batch = recorded_batch(images);
   records_.observe(batch, recorded_output(piece.attacked));
   clean_records_.observe(batch, recorded_output(piece.clean));

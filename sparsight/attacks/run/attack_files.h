@@ -24,13 +24,13 @@ class AttackFiles {
   // folder: exists.
   AttackFiles(const std::string& folder, const AttackPlan& plan);
   // First of all pieces in order, then commit_images(): adversarial.safetensors.
-  void add_images(const AttackPiece& piece);
+  void add_images(const AttackShard& piece);
   void commit_images();
   // [B,C,H,W]: images first .. last - 1 as they are in adversarial.safetensors.
   at::Tensor saved_pixels(int64_t first, int64_t last) const;
 
   // Then of all pieces in order: the rest.
-  void add(const AttackedBatch& images, const AttackPiece& piece, const PieceCheck& check);
+  void add(const AttackedBatch& images, const AttackShard& piece, const PieceCheck& check);
   // source: of the records. result: has "stages" and "routing" of AttackSummary::json().
   void commit(RecordSource source, const Json& result);
 
@@ -47,6 +47,6 @@ class AttackFiles {
 
 // [B] int64: the stage that fooled each image by its last pass, -1 for none. An image that only the last pass finds
 // misclassified counts for the last stage.
-at::Tensor fooled_by(const AttackPiece& piece, const AttackPlan& plan);
+at::Tensor fooled_by(const AttackShard& piece, const AttackPlan& plan);
 
 }  // namespace sparsight

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr const char *kAttackFormat = "sparsight-attack", *kPieces = "pieces", *kAttackLock = "lock";
 constexpr int64_t kAttackVersion = 1;
-constexpr double kMostCounted = 1e15;
+constexpr double kMaxCounted = 1e15;
 
 Json read_attack_json(const std::string& path) {
   std::string problem = "it is of another format";
@@ -116,7 +116,7 @@ void AttackFolder::read_index() {
   check_identity(path_, identity, identity_, "");
   const auto count = [&](const char* key) {
     const double value = number(index, key).value_or(0);
-    return value >= 0 && value < kMostCounted ? static_cast<int64_t>(value) : 0;
+    return value >= 0 && value < kMaxCounted ? static_cast<int64_t>(value) : 0;
   };
   batch_ = count("batch");
   bytes_per_image_ = count("bytes_per_image");

@@ -2,7 +2,7 @@
 // data or weights never mix, and keeps finished pieces, so that a killed attack goes on where it was.
 //
 //   attack.json     {"format", "version", "identity", "batch", "bytes_per_image"}
-//   pieces/A-B/     images A to B-1 that are done (attack_piece.h); absent once the attack is finished
+//   pieces/A-B/     images A to B-1 that are done (attack_shard.h); absent once the attack is finished
 //   pieces/A-B.state   where the attack on these images is (attack_saver.h)
 //   result.json     of a finished attack; written last. The other files: docs/attacks.md
 #pragma once

@@ -48,7 +48,7 @@ Json share_json(int64_t count, int64_t of) {
   return share;
 }
 
-void AttackSummary::add_stages(const AttackPiece& piece) {
+void AttackSummary::add_stages(const AttackShard& piece) {
   if (stages_.empty())
     for (const StageResult& stage : piece.stages) stages_.emplace_back().name = stage.name;
   SPARSIGHT_CHECK(stages_.size() == piece.stages.size());
@@ -65,7 +65,7 @@ void AttackSummary::add_stages(const AttackPiece& piece) {
   gradients_.not_finite += piece.gradients.not_finite;
 }
 
-void AttackSummary::add(const AttackPiece& piece, const PieceCheck& check) {
+void AttackSummary::add(const AttackShard& piece, const PieceCheck& check) {
   const at::Tensor clean = clean_correct(piece), after = attacked_correct(piece), fooled = clean & ~after;
   multi_label_ = piece.batch.labels.several();
   images_ += clean.size(0);

@@ -12,7 +12,7 @@ Json share_json(int64_t count, int64_t of);
 class AttackSummary {
  public:
   explicit AttackSummary(const AttackPlan& plan) : plan_(plan) {}
-  void add(const AttackPiece& piece, const PieceCheck& check);
+  void add(const AttackShard& piece, const PieceCheck& check);
 
   // fdr_at_1: {clean, attacked}, of multi-label data alone, whose accuracies are precision@1;
   // clean_accuracy, robust_accuracy, success_rate, prediction_change, accuracy_after (all shares); loss; stages;
@@ -23,7 +23,7 @@ class AttackSummary {
   std::vector<std::string> warnings() const;
 
  private:
-  void add_stages(const AttackPiece& piece);
+  void add_stages(const AttackShard& piece);
 
   AttackPlan plan_;
   int64_t images_ = 0, clean_ = 0, robust_ = 0, changed_ = 0, after_ = 0, fooled_ = 0, unstable_ = 0;

@@ -56,7 +56,7 @@ AttackedImages::AttackedImages(const LoadedModel& loaded, const std::string& spl
 Json AttackedImages::preprocessing() const {
   const ImageShape& shape = loaded_.shape;
   return {{"transforms", loaded_.config.at("transforms").at("eval")},
-          {"resized_to", loaded_.told_resize->load() ? Json({shape.height, shape.width}) : Json()}};
+          {"resized_to", loaded_.resize_logged->load() ? Json({shape.height, shape.width}) : Json()}};
 }
 
 AttackedBatch AttackedImages::read(int64_t first, int64_t last) const {

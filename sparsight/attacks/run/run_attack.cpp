@@ -100,7 +100,7 @@ class AttackWork {
     if (request_.batch > 0 && request_.batch != folder_.batch() && !request_.exact)
       fail(printable(folder_.path()), " was begun with batches of ", folder_.batch(), ", not ", request_.batch,
            ", which round differently; leave out --batch, or choose another folder with --out");
-    attack_pieces();
+    attack_shards();
     return report(on_result);
   }
 
@@ -166,7 +166,7 @@ class AttackWork {
     return last;
   }
 
-  void attack_pieces() {
+  void attack_shards() {
     Progress progress("attack", images_.size(), "images", images_done());
     for (int64_t next; (next = images_done()) < images_.size();) {
       const int64_t last = std::min(images_.size(), next + piece_images());
@@ -177,7 +177,7 @@ class AttackWork {
         progress.update(next + static_cast<int64_t>(share * static_cast<double>(last - next)),
                         cat(plan_.stages.at(stage).name, ", ", robust, " robust"));
       };
-      write_piece(folder_.piece_path(next, last), attack_piece(model_, images_.read(next, last), how));
+      write_piece(folder_.piece_path(next, last), attack_shard(model_, images_.read(next, last), how));
       saver.remove();
       progress.update(last);
     }
@@ -185,8 +185,8 @@ class AttackWork {
   }
 
   // The piece with the images that it is of.
-  AttackPiece piece_of(const PieceRange& range, const AttackedBatch& images) const {
-    AttackPiece piece =
+  AttackShard piece_of(const PieceRange& range, const AttackedBatch& images) const {
+    AttackShard piece =
         read_piece(range.path, {images.batch.pixels.sizes().vec(), loaded_.shape.classes, plan_.stages.size()});
     piece.batch = images.batch;
     return piece;
@@ -213,7 +213,7 @@ class AttackWork {
     Progress progress("check", images_.size(), "images");
     for (const PieceRange& range : folder_.pieces()) {
       const AttackedBatch images = images_.read(range.first, range.last);
-      AttackPiece piece = piece_of(range, images);
+      AttackShard piece = piece_of(range, images);
       if (!writing.failed()) piece.pixels = files->saved_pixels(range.first, range.last);
       const PieceCheck check = check_piece(model_, images, piece, plan_.threat, clipped, pass_images());
       summary.add(piece, check);

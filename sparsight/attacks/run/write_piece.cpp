@@ -1,7 +1,7 @@
 // Pieces as folders: images.safetensors with a description in its metadata, and the routings of clean and attacked
 // images as eval --save-routing writes them.
 
-#include "sparsight/attacks/run/attack_piece.h"
+#include "sparsight/attacks/run/attack_shard.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/json_text.h"
@@ -16,7 +16,7 @@ namespace {
 constexpr const char *kPieceTensors = "/images.safetensors", *kCleanRouting = "/clean_routing.safetensors",
                      *kAttackedRouting = "/routing.safetensors";
 
-Json piece_description(const AttackPiece& piece) {
+Json piece_description(const AttackShard& piece) {
   Json stages = Json::array();
   for (const StageResult& stage : piece.stages)
     stages.push_back({{"name", stage.name},
@@ -40,7 +40,7 @@ int64_t piece_count(const Json& description, const char* key) {
   return value >= 0 && value < 1e15 ? static_cast<int64_t>(value) : 0;
 }
 
-void read_description(AttackPiece& piece, const Json& description) {
+void read_description(AttackShard& piece, const Json& description) {
   piece.checksum = text(description, "checksum");
   for (const Json& layer : member(description, "layers"))
     if (layer.is_string()) piece.clean.layers.push_back(layer.get<std::string>());
@@ -57,7 +57,7 @@ void read_description(AttackPiece& piece, const Json& description) {
 }
 
 // Raises Error for values that no attack writes.
-void check_values(const AttackPiece& piece, size_t stages) {
+void check_values(const AttackShard& piece, size_t stages) {
   const auto all = [](const at::Tensor& holds) { return holds.all().item<bool>(); };
   if (piece.stages.size() != stages) fail("it has ", piece.stages.size(), " stages, not ", stages);
   if (!all(at::isfinite(piece.norm) & (piece.norm >= 0))) fail("tensor norm has values that are no distances");
@@ -75,7 +75,7 @@ bool are_alike(const Routing& a, const Routing& b) {
 
 }  // namespace
 
-void write_piece(const std::string& folder, const AttackPiece& piece) {
+void write_piece(const std::string& folder, const AttackShard& piece) {
   AtomicFolder out(folder);
   TensorFile file;
   file.tensors = {{"pixels", piece.pixels},
@@ -93,13 +93,13 @@ void write_piece(const std::string& folder, const AttackPiece& piece) {
   out.commit();
 }
 
-AttackPiece read_piece(const std::string& folder, const PieceShape& shape) {
+AttackShard read_piece(const std::string& folder, const PieceShape& shape) {
   const int64_t images = shape.pixels.at(0);
   const auto damaged = [&](const std::string& why) {
     fail("the saved piece ", printable(folder), " of the attack is damaged (", why,
          "); remove that folder and run the same command again");
   };
-  AttackPiece piece;
+  AttackShard piece;
   try {
     TensorFile file = read_safetensors(folder + kPieceTensors);
     std::map<std::string, at::Tensor> found(file.tensors.begin(), file.tensors.end());

@@ -9,7 +9,7 @@
 namespace sparsight {
 namespace {
 
-constexpr int64_t kMostGroups = 48;  // colours times shapes
+constexpr int64_t kMaxGroups = 48;  // colours times shapes
 
 // About as many colours as shapes, so that a group needs both.
 int64_t colours_of(int64_t groups) {
@@ -72,7 +72,7 @@ class HierarchySet final : public DataSet {
 }  // namespace
 
 void HierarchyOptions::declare(OptionSet& set) {
-  set.integer("groups", &groups, {2, kMostGroups}, "super-classes: pairs of a colour and a shape");
+  set.integer("groups", &groups, {2, kMaxGroups}, "super-classes: pairs of a colour and a shape");
   set.integer("classes_per_group", &classes_per_group, {2, kMaxTextures}, "textures of each group, its classes");
   set.integer("side", &side, {16, 512}, "height and width in pixels");
   set.integer("shifts", &shifts, {1, kTileSide},

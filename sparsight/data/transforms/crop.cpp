@@ -45,11 +45,14 @@ void RandomResizedCropOptions::declare(OptionSet& set) {
 }
 
 TransformOp make_center_crop(const CenterCropOptions& options) {
-  return [=](const at::Tensor& image, RandomStream&) {
+  TransformOp op = [=](const at::Tensor& image, RandomStream&) {
     const int64_t size = side_of(image, options.size);
     check_fits("center_crop", image, size);
     return crop(image, (image.size(1) - size) / 2, (image.size(2) - size) / 2, size, size);
   };
+  op.compiled =
+      std::vector<engine::PreprocessStep>{{engine::PreprocessStep::Kind::center_crop, options.size, options.size}};
+  return op;
 }
 
 TransformOp make_random_crop(const RandomCropOptions& options) {

@@ -8,10 +8,12 @@ namespace {
 // `normalize` as the last step. A byte that the model multiplies by 255 again is then exact: the results are those of
 // normalising the bytes themselves.
 TransformOp pixels_for(const PixelStatistics& statistics) {
-  return [statistics](const at::Tensor& image, RandomStream&) {
+  TransformOp op = [statistics](const at::Tensor& image, RandomStream&) {
     check_channels(statistics, image.size(0));
     return to_exact_float(image);
   };
+  op.compiled.emplace();
+  return op;
 }
 
 NormalizeOptions normalize_options(const Json& settings, const std::string& where) {
@@ -45,6 +47,15 @@ TransformPipeline::TransformPipeline(const Json& steps, const std::string& where
     normalized = i + 1 < steps.size();
   }
   if (normalized) ops_.push_back(make_denormalize(statistics_));
+}
+
+std::optional<engine::Preprocessing> TransformPipeline::compile(int64_t channels, int64_t height, int64_t width) const {
+  engine::Preprocessing compiled{{}, !statistics_.empty(), channels, height, width};
+  for (const TransformOp& op : ops_) {
+    if (!op.compiled) return std::nullopt;
+    compiled.steps.insert(compiled.steps.end(), op.compiled->begin(), op.compiled->end());
+  }
+  return compiled;
 }
 
 at::Tensor TransformPipeline::operator()(const at::Tensor& image, RandomStream& random) const {

@@ -4,6 +4,7 @@
 // `normalize` get normalised values, and the normalisation is inverted at the end of the list.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ class TransformPipeline {
   // image: [C,H,W] uint8 of 0..255, or other numbers, which are pixels in 0..1 and never clamped. Returns
   // [C,H,W] fp32, contiguous. Safe to call from several threads.
   at::Tensor operator()(const at::Tensor& image, RandomStream& random) const;
+
+  // The same for bytes without tensors, to pixels [channels,height,width]. Nothing where a step has no such form.
+  std::optional<engine::Preprocessing> compile(int64_t channels, int64_t height, int64_t width) const;
 
   // Those of the list's `normalize` step; empty if it has none.
   const PixelStatistics& statistics() const { return statistics_; }

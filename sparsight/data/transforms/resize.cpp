@@ -5,8 +5,9 @@
 
 #include <ATen/ops/_upsample_bicubic2d_aa.h>
 #include <ATen/ops/_upsample_bilinear2d_aa.h>
+#include <ATen/ops/empty.h>
 
-#include "sparsight/data/transforms/resize_bytes.h"
+#include "sparsight/engine/resize_bytes.h"
 
 namespace sparsight {
 
@@ -28,7 +29,14 @@ at::Tensor resize_image(const at::Tensor& image, int64_t height, int64_t width, 
   if (std::max(height, image.size(1)) > kMaxPixels / width || image.size(2) > kMaxPixels / 64)
     fail("resizing a ", image.size(2), "x", image.size(1), " image to ", width, "x", height,
          " would make more than 100 million pixels; crop it first or give resize [height, width]");
-  if (image.scalar_type() == at::kByte) return resize_bytes(image, height, width, filter);
+  if (image.scalar_type() == at::kByte) {
+    const at::Tensor bytes = image.stride(2) == 1 ? image : image.contiguous();
+    at::Tensor out = at::empty({image.size(0), height, width}, at::kByte);
+    engine::resize_bytes({bytes.const_data_ptr<uint8_t>(), bytes.size(0), bytes.size(1), bytes.size(2), bytes.stride(0),
+                          bytes.stride(1)},
+                         height, width, filter == "bicubic", out.data_ptr<uint8_t>());
+    return out;
+  }
   const at::Tensor batch = image.unsqueeze(0);
   const int64_t size[] = {height, width};
   const at::Tensor resized = filter == "bicubic" ? at::_upsample_bicubic2d_aa(batch, size, /*align_corners=*/false)
@@ -43,7 +51,7 @@ TransformOp make_resize(const ResizeOptions& options) {
   if (has_zero && options.size.size() == 2)
     fail_usage("resize needs two sides above 0, or one of 0, got size = [", options.size[0], ", ", options.size[1],
                "]");
-  return [=](const at::Tensor& image, RandomStream&) {
+  TransformOp op = [=](const at::Tensor& image, RandomStream&) {
     if (has_zero) return image;
     int64_t height = options.size.front(), width = options.size.back();
     if (options.size.size() == 1) {
@@ -53,6 +61,11 @@ TransformOp make_resize(const ResizeOptions& options) {
     }
     return resize_image(image, height, width, options.filter);
   };
+  op.compiled.emplace();
+  if (!has_zero)
+    op.compiled->push_back({engine::PreprocessStep::Kind::resize, options.size.front(),
+                            options.size.size() == 2 ? options.size.back() : 0, options.filter == "bicubic"});
+  return op;
 }
 
 }  // namespace sparsight

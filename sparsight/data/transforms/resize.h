@@ -1,4 +1,4 @@
-// Antialiased resizing; that of byte images is Pillow's (resize_bytes.h).
+// Antialiased resizing; that of byte images is Pillow's (engine/resize_bytes.h).
 #pragma once
 
 #include "sparsight/data/transforms/transform_op.h"

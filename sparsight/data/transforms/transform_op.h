@@ -2,18 +2,25 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "sparsight/core/random.h"
 #include "sparsight/core/registry.h"
+#include "sparsight/engine/preprocess.h"
 
 namespace sparsight {
 
 // image: [C,H,W], uint8 until an op (or the pipeline's end) converts it to fp32. Random samples come from `random`
 // alone, so the result is a function of the image and the stream. Must be callable from several threads at once.
-using TransformOp = std::function<at::Tensor(const at::Tensor& image, RandomStream& random)>;
+struct TransformOp : std::function<at::Tensor(const at::Tensor& image, RandomStream& random)> {
+  using function::function;
+  // What it does to bytes without tensors (engine/preprocess.h): at most one step. Nothing for an op that has no such
+  // form, as one that draws random numbers.
+  std::optional<std::vector<engine::PreprocessStep>> compiled = {};
+};
 
 // Every op that a pipeline can name.
 Registry<TransformOp>& transform_ops();

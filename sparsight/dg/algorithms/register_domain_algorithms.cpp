@@ -1,4 +1,5 @@
-// Every algorithm of domain generalisation, by name.
+#include "sparsight/dg/algorithms/register_domain_algorithms.h"
+
 #include "sparsight/dg/algorithms/adrmx.h"
 #include "sparsight/dg/algorithms/arm.h"
 #include "sparsight/dg/algorithms/cad.h"

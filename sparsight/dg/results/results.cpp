@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr size_t kMaxResultBytes = size_t{256} << 20;
-constexpr int64_t kMostEnvironments = 1'000'000;
+constexpr int64_t kMaxEnvironments = 1'000'000;
 constexpr size_t kShownDigits = 8;  // of a fingerprint
 
 const ordered_json& member(const ordered_json& object, const char* key) {
@@ -33,10 +33,10 @@ const ordered_json& member(const ordered_json& object, const char* key) {
 
 // A whole number of at least 0, which logs may write as a decimal: "300.0".
 int64_t count_of(const ordered_json& object, const char* key) {
-  constexpr double kMostCounted = 1e18;
+  constexpr double kMaxCounted = 1e18;
   const ordered_json& value = member(object, key);
   const double number = value.is_number() ? value.get<double>() : -1;
-  if (!(number >= 0 && number <= kMostCounted && std::floor(number) == number))
+  if (!(number >= 0 && number <= kMaxCounted && std::floor(number) == number))
     fail("\"", key, "\" must be a whole number of at least 0", value.is_number() ? "; got " + value.dump() : "");
   return value.get<int64_t>();
 }
@@ -65,7 +65,7 @@ DgRunName name_of(const ordered_json& args) {
   const ordered_json& environments = member(args, "test_envs");
   if (!environments.is_array()) fail("\"test_envs\" must be a list");
   for (const ordered_json& environment : environments) {
-    const bool fits = environment.is_number_integer() && environment >= 0 && environment <= kMostEnvironments;
+    const bool fits = environment.is_number_integer() && environment >= 0 && environment <= kMaxEnvironments;
     if (!fits) fail("\"test_envs\" must be a list of whole numbers of at least 0; it has ", environment.dump());
     name.test_envs.push_back(environment.get<int64_t>());
   }

@@ -16,7 +16,7 @@ namespace sparsight {
 namespace {
 
 constexpr const char *kExampleFolder = "/examples", *kExampleIndex = "/examples.json";
-constexpr size_t kMostExamples = 64;
+constexpr size_t kMaxExamples = 64;
 
 // The pictures of an example, and the endings of their files' names.
 constexpr std::pair<const char*, std::string AttackExample::*> kPictures[] = {
@@ -64,7 +64,7 @@ std::vector<AttackExample> read_attack_examples(const std::string& run, const st
   Json index;
   attempt(warnings, [&] { index = read_object(run, folder + kExampleIndex); });
   const Json& list = member(index, "examples");
-  for (size_t i = 0; list.is_array() && i < std::min(list.size(), kMostExamples); ++i) {
+  for (size_t i = 0; list.is_array() && i < std::min(list.size(), kMaxExamples); ++i) {
     AttackExample example;
     example.id = text(list[i], "id");
     example.label = text(list[i], "label");

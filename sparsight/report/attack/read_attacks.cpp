@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kAttacksFolder = "attacks";
-constexpr size_t kMostAttacks = 32;
+constexpr size_t kMaxAttacks = 32;
 
 bool file_is_there(const std::string& path) {
   std::error_code none;
@@ -56,9 +56,9 @@ void take_from_curve(ShownAttack& attack, const std::string& run, const std::str
 std::vector<ShownAttack> read_attacks(const std::string& run, std::vector<std::string>& warnings) {
   std::vector<ShownAttack> attacks;
   const std::vector<std::string> names = attack_names(run);
-  if (names.size() > kMostAttacks)
-    warnings.push_back(cat("attacks/ has ", names.size(), " attacks; the first ", kMostAttacks, " are shown"));
-  for (size_t i = 0; i < std::min(names.size(), kMostAttacks); ++i) {
+  if (names.size() > kMaxAttacks)
+    warnings.push_back(cat("attacks/ has ", names.size(), " attacks; the first ", kMaxAttacks, " are shown"));
+  for (size_t i = 0; i < std::min(names.size(), kMaxAttacks); ++i) {
     const std::string folder = std::string(kAttacksFolder) + "/" + names[i];
     ShownAttack attack;
     attack.name = printable(names[i]);

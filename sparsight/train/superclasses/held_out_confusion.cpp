@@ -19,7 +19,7 @@
 namespace sparsight {
 namespace {
 
-constexpr double kMostCopies = 0.01;  // share of a part whose pixels may be found elsewhere under other names
+constexpr double kMaxCopies = 0.01;  // share of a part whose pixels may be found elsewhere under other names
 
 class ConfusionObserver : public EvaluationObserver {
  public:
@@ -79,7 +79,7 @@ std::vector<int64_t> positions_apart(const DataSet& part, const std::string& nam
   for (const auto& [other, images] : others) {
     const SharedImages shared = identities.shared_with(*images);
     const auto copied = static_cast<double>(shared.by_content.size()) / static_cast<double>(part.size());
-    if (!shared.by_id.empty() || copied > kMostCopies)
+    if (!shared.by_id.empty() || copied > kMaxCopies)
       fail(shared.by_id.size() + shared.by_content.size(), " of the ", part.size(), " images of the ", name,
            " split are also in the ", other, " split (", printable(shared.example),
            "); super-classes must come from images that are in neither: give each image to one split");

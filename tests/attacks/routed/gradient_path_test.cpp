@@ -102,7 +102,7 @@ TEST(GradientPath, ThroughTheRouterTheExpertsGetTheCleanTokens) {
   const auto logits = [&](const at::Tensor& x) {
     ModelInput input;
     input.images = x;
-    input.at_experts = [&](MoeLayer& layer, MoeInput& tokens, Routing&) {
+    input.pre_experts_hook = [&](MoeLayer& layer, MoeInput& tokens, Routing&) {
       if (record) clean[layer.path()] = tokens.tokens;
       tokens.tokens = clean.at(layer.path());
     };

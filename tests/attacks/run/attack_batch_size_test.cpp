@@ -43,12 +43,13 @@ void expect_known_size() {
 }  // namespace
 
 TEST(AttackBatchSize, MeasuresAPassAlthoughFreedMemoryIsKept) {
-  if (test::kAddressSanitizer) GTEST_SKIP() << "the sanitizer keeps freed memory back";
+  if (test::kAddressSanitizer || test::kThreadSanitizer) GTEST_SKIP() << "the sanitizer keeps freed memory back";
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // the allocator is for the whole process
   EXPECT_EXIT(expect_known_size(), ::testing::ExitedWithCode(0), "measured");
 }
 
 TEST(AttackBatchSize, IsAPowerOf2) {
+  if (test::kThreadSanitizer) GTEST_SKIP() << "the sanitizer has memory of its own";
   AttackedFunction model = heavy_model();
   const BatchMemory one = find_batch_size(model, blank_images(1), false);
   EXPECT_GE(one.bytes_per_image, 3 * kMebibyte);

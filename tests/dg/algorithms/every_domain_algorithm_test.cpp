@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/dg/algorithms/domain_batches.h"
+#include "sparsight/dg/algorithms/register_domain_algorithms.h"
 #include "sparsight/dg/dg_models.h"
 #include "sparsight/ops/random_fill.h"
 #include "tests/dg/algorithms/hand_case.h"

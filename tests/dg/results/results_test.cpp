@@ -20,7 +20,7 @@ namespace {
 using nlohmann::ordered_json;
 using testing::TemporaryFolder;
 
-constexpr size_t kMost = size_t{1} << 22;
+constexpr size_t kMax = size_t{1} << 22;
 
 // A line of two environments whose accuracies are all `accuracy`.
 ordered_json line(double accuracy, const ordered_json& more = ordered_json::object(), int64_t step = 0,
@@ -46,7 +46,7 @@ std::vector<DgResult> results_of(const std::vector<ordered_json>& lines) {
 
 // The lines of the committed sweep in DomainBed's folders, one for each run.
 std::string domainbed_folders(const TemporaryFolder& folder) {
-  std::istringstream text(read_file(test::source_path("tests/golden/domainbed/sweep.jsonl"), kMost));
+  std::istringstream text(read_file(test::source_path("tests/golden/domainbed/sweep.jsonl"), kMax));
   std::map<std::string, std::string> files;
   for (std::string one; std::getline(text, one);)
     files[ordered_json::parse(one).at("args").at("output_dir").get<std::string>() + "/results.jsonl"] += one + "\n";
@@ -63,7 +63,7 @@ TEST(DgResults, G44_TablesOfDomainBedsFoldersAreThoseOfAnIndependentProgram) {
   const std::vector<DgTable> tables = dg_tables(read_dg_results(domainbed_folders(folder), warnings));
   EXPECT_TRUE(warnings.empty());
   const ordered_json expected =
-      ordered_json::parse(read_file(test::source_path("tests/golden/domainbed/sweep_tables.json"), kMost));
+      ordered_json::parse(read_file(test::source_path("tests/golden/domainbed/sweep_tables.json"), kMax));
   ASSERT_EQ(tables.size(), 3u);
   for (const DgTable& table : tables) {
     EXPECT_EQ(table.columns, expected.at("columns").get<std::vector<std::string>>());

@@ -13,7 +13,7 @@ namespace sparsight::mobile_vmoe {
 namespace {
 
 constexpr int64_t kGenerated = 25000, kGeneratedTest = 2000, kCifarClasses = 100, kCifarGroups = 20;
-constexpr int64_t kMostDepth = 100, kMostWidth = 4096;
+constexpr int64_t kMaxDepth = 100, kMaxWidth = 4096;
 
 bool read_number(std::string_view text, int64_t most, int64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -65,9 +65,9 @@ VitSize read_size(const std::string& text) {
   VitSize size;
   const std::string_view all = text;
   const size_t cross = all.find('x');
-  if (cross == std::string_view::npos || !read_number(all.substr(0, cross), kMostDepth, size.depth) ||
-      !read_number(all.substr(cross + 1), kMostWidth, size.width))
-    fail_usage("a size is blocks x width, as \"6x64\", up to ", kMostDepth, "x", kMostWidth, ", got ", shown(text));
+  if (cross == std::string_view::npos || !read_number(all.substr(0, cross), kMaxDepth, size.depth) ||
+      !read_number(all.substr(cross + 1), kMaxWidth, size.width))
+    fail_usage("a size is blocks x width, as \"6x64\", up to ", kMaxDepth, "x", kMaxWidth, ", got ", shown(text));
   return size;
 }
 

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sparsight/attacks/among_others.h"
 #include "sparsight/attacks/attacked_image_model.h"
+#include "sparsight/attacks/partial_batch.h"
 #include "sparsight/core/error.h"
 #include "sparsight/papers/robust_moe/experiments/shares.h"
 
@@ -35,7 +35,7 @@ struct DamageSums {
 void add_damage(DamageSums& sums, AttackedModel& model, const AttackBatch& batch, const Attack& attack) {
   const int64_t images = batch.pixels.size(0);
   const at::Tensor first = at::zeros({1}, at::kLong);
-  const at::Tensor pixels = attack_among_others(attack, model, batch, first);
+  const at::Tensor pixels = attack_part_of_batch(attack, model, batch, first);
   const BatchDamage damage = batch_damage(model, batch, pixels, at::arange(images, at::kLong).eq(0));
   ++sums.batches;
   sums.others += damage.others;

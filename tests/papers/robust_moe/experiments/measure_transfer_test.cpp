@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/analysis/routing_change.h"
-#include "sparsight/attacks/among_others.h"
+#include "sparsight/attacks/partial_batch.h"
 #include "sparsight/attacks/register_attacks.h"
 #include "sparsight/papers/robust_moe/experiments/generated_task.h"
 #include "sparsight/papers/robust_moe/experiments/measure_damage.h"
@@ -71,7 +71,7 @@ TEST(MeasureDamage, CountsWhatTheFirstImageOfEachBatchDoesToTheOthers) {
   double changed = 0, losers = 0, fewer = 0, kept = 0;
   for (const int64_t first : {0, 4}) {
     const AttackBatch batch = images.select(at::arange(first, first + 4, at::kLong));
-    const at::Tensor pixels = attack_among_others(*attack, under_attack, batch, torch::zeros({1}, torch::kLong));
+    const at::Tensor pixels = attack_part_of_batch(*attack, under_attack, batch, torch::zeros({1}, torch::kLong));
     const ModelOutput before = under_attack.forward(batch.pixels, {batch.image, 0}),
                       after = under_attack.forward(pixels, {batch.image, 0});
     const at::Tensor had = kept_assignments(before), has = kept_assignments(after);

@@ -1,4 +1,4 @@
-#include "sparsight/attacks/among_others.h"
+#include "sparsight/attacks/partial_batch.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -25,14 +25,14 @@ AttackBatch numbered(AttackBatch batch) {
 
 }  // namespace
 
-AmongOthers::AmongOthers(AttackedModel& model, AttackBatch batch, at::Tensor index)
+PartialBatchModel::PartialBatchModel(AttackedModel& model, AttackBatch batch, at::Tensor index)
     : AttackedModel(model.range()), model_(model), batch_(numbered(std::move(batch))), index_(std::move(index)) {}
 
-ModelOutput AmongOthers::run(const at::Tensor& pixels, const AttackPass& pass) {
+ModelOutput PartialBatchModel::run(const at::Tensor& pixels, const AttackPass& pass) {
   if (pixels.size(0) != index_.size(0))
     fail("an attack among others changes all of its ", index_.size(0), " images together, got ", pixels.size(0));
   ModelOutput output =
-      model_.forward(batch_.pixels.index_copy(0, index_, pixels), {batch_.image, pass.step, pass.at_experts});
+      model_.forward(batch_.pixels.index_copy(0, index_, pixels), {batch_.image, pass.step, pass.pre_experts_hook});
   output.logits = output.logits.index_select(0, index_);
   return output;
 }
@@ -55,10 +55,10 @@ BatchDamage batch_damage(AttackedModel& model, const AttackBatch& given, const a
   return damage;
 }
 
-at::Tensor attack_among_others(const Attack& attack, AttackedModel& model, const AttackBatch& given,
-                               const at::Tensor& index) {
+at::Tensor attack_part_of_batch(const Attack& attack, AttackedModel& model, const AttackBatch& given,
+                                const at::Tensor& index) {
   const AttackBatch batch = numbered(given);
-  AmongOthers among(model, batch, index);
+  PartialBatchModel among(model, batch, index);
   return batch.pixels.index_copy(0, index, attack.run(among, batch.select(index)).pixels);
 }
 

@@ -23,7 +23,7 @@ struct ModelVerdict {
 ModelVerdict model_verdict(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels,
                            int64_t batch_size);
 
-struct AttackPiece {
+struct AttackShard {
   AttackBatch batch;     // of the images as they are
   std::string checksum;  // AttackedBatch::checksum
   at::Tensor pixels;     // [B,C,H,W] after the attack. Of an image that no stage of a cascade fools: the image itself
@@ -44,10 +44,10 @@ struct PieceAttack {
 };
 
 // A single attack runs on all images, and its points are kept whether they fool or not. A cascade attacks what is left.
-AttackPiece attack_piece(ObservedModel& model, const AttackedBatch& images, const PieceAttack& how);
+AttackShard attack_shard(ObservedModel& model, const AttackedBatch& images, const PieceAttack& how);
 
 // folder: made whole or not at all.
-void write_piece(const std::string& folder, const AttackPiece& piece);
+void write_piece(const std::string& folder, const AttackShard& piece);
 // What a saved piece must be of.
 struct PieceShape {
   std::vector<int64_t> pixels;  // {B, C, H, W}
@@ -56,10 +56,10 @@ struct PieceShape {
 };
 // Without `batch`, which the dataset has. Raises Error, naming the folder, for a damaged one: another shape, or values
 // that no attack writes.
-AttackPiece read_piece(const std::string& folder, const PieceShape& shape);
+AttackShard read_piece(const std::string& folder, const PieceShape& shape);
 
 // [B] bool: classified correctly as they are, and so after the attack.
-at::Tensor clean_correct(const AttackPiece& piece);
-at::Tensor attacked_correct(const AttackPiece& piece);
+at::Tensor clean_correct(const AttackShard& piece);
+at::Tensor attacked_correct(const AttackShard& piece);
 
 }  // namespace sparsight

@@ -12,7 +12,7 @@
 #include "tests/support/program.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight::attack_piece_test {
+namespace sparsight::attack_shard_test {
 namespace {
 
 at::Tensor five_logits(const at::Tensor& x) {
@@ -41,8 +41,8 @@ AttackPlan plan_of(const std::string& attack, const std::vector<std::string>& se
   return plan_attack(request);
 }
 
-AttackPiece made_piece(ObservedModel& model, const AttackPlan& plan, const AttackedBatch& images) {
-  return attack_piece(model, images, {plan, {plan.threat, 7}, 16});
+AttackShard made_piece(ObservedModel& model, const AttackPlan& plan, const AttackedBatch& images) {
+  return attack_shard(model, images, {plan, {plan.threat, 7}, 16});
 }
 
 bool warns(const std::vector<std::string>& warnings, const std::string& part) {
@@ -53,15 +53,15 @@ bool warns(const std::vector<std::string>& warnings, const std::string& part) {
 
 }  // namespace
 
-TEST(AttackPiece, SurvivesTheDisk) {
+TEST(AttackShard, SurvivesTheDisk) {
   const testing::TemporaryFolder folder;
   AttackedFunction inner(five_logits);
   ObservedModel model(inner, false);
   const AttackedBatch images = labelled_images(20);
-  const AttackPiece piece = made_piece(model, plan_of("apgd", {"attack.steps=5"}), images);
+  const AttackShard piece = made_piece(model, plan_of("apgd", {"attack.steps=5"}), images);
   write_piece(folder.path("0-20"), piece);
   const PieceShape shape{{20, 2, 4, 4}, 5, 1};
-  const AttackPiece read = read_piece(folder.path("0-20"), shape);
+  const AttackShard read = read_piece(folder.path("0-20"), shape);
   EXPECT_TRUE(torch::equal(read.pixels, piece.pixels));
   EXPECT_TRUE(torch::equal(read.stage, piece.stage));
   EXPECT_TRUE(torch::equal(read.norm, piece.norm));
@@ -78,13 +78,13 @@ TEST(AttackPiece, SurvivesTheDisk) {
 }
 
 // Values that no attack writes are named with the folder that has them.
-TEST(AttackPiece, ForgedValuesAreRefused) {
+TEST(AttackShard, ForgedValuesAreRefused) {
   const testing::TemporaryFolder folder;
   AttackedFunction inner(five_logits);
   ObservedModel model(inner, false);
-  const AttackPiece made = made_piece(model, plan_of("fgsm", {}), labelled_images(20));
-  const auto refusal = [&](const char* name, const std::function<void(AttackPiece&)>& forge) {
-    AttackPiece forged = made;
+  const AttackShard made = made_piece(model, plan_of("fgsm", {}), labelled_images(20));
+  const auto refusal = [&](const char* name, const std::function<void(AttackShard&)>& forge) {
+    AttackShard forged = made;
     for (at::Tensor* tensor : {&forged.norm, &forged.pixels, &forged.stage, &forged.queries}) *tensor = tensor->clone();
     forge(forged);
     write_piece(folder.path(name), forged);
@@ -94,30 +94,30 @@ TEST(AttackPiece, ForgedValuesAreRefused) {
     return "the saved piece " + folder.path(name) + " of the attack is damaged (" + why +
            "); remove that folder and run the same command again";
   };
-  EXPECT_EQ(refusal("fine", [](AttackPiece&) {}), "");
-  EXPECT_EQ(refusal("norm", [](AttackPiece& piece) { piece.norm[3] = std::nan(""); }),
+  EXPECT_EQ(refusal("fine", [](AttackShard&) {}), "");
+  EXPECT_EQ(refusal("norm", [](AttackShard& piece) { piece.norm[3] = std::nan(""); }),
             says("norm", "tensor norm has values that are no distances"));
-  EXPECT_EQ(refusal("below", [](AttackPiece& piece) { piece.norm[3] = -1; }),
+  EXPECT_EQ(refusal("below", [](AttackShard& piece) { piece.norm[3] = -1; }),
             says("below", "tensor norm has values that are no distances"));
-  EXPECT_EQ(refusal("pixels", [](AttackPiece& piece) { piece.pixels.view(-1)[3] = INFINITY; }),
+  EXPECT_EQ(refusal("pixels", [](AttackShard& piece) { piece.pixels.view(-1)[3] = INFINITY; }),
             says("pixels", "tensor pixels has values that are not finite"));
-  EXPECT_EQ(refusal("stage", [](AttackPiece& piece) { piece.stage[0] = 1; }),
+  EXPECT_EQ(refusal("stage", [](AttackShard& piece) { piece.stage[0] = 1; }),
             says("stage", "tensor stage has numbers of no stage"));
-  EXPECT_EQ(refusal("queries", [](AttackPiece& piece) { piece.queries[0] = -5; }),
+  EXPECT_EQ(refusal("queries", [](AttackShard& piece) { piece.queries[0] = -5; }),
             says("queries", "tensor queries has numbers below 0"));
 }
 
-TEST(AttackPiece, ChecksRejectWhatTheThreatDoesNotAllow) {
+TEST(AttackShard, ChecksRejectWhatTheThreatDoesNotAllow) {
   AttackedFunction inner(five_logits);
   ObservedModel model(inner, false);
   const AttackedBatch images = labelled_images(12);
   const AttackPlan plan = plan_of("fgsm", {});
-  const AttackPiece piece = made_piece(model, plan, images);
-  const auto complaint = [&](const AttackPiece& changed, const AttackedBatch& of) {
+  const AttackShard piece = made_piece(model, plan, images);
+  const auto complaint = [&](const AttackShard& changed, const AttackedBatch& of) {
     return testing::message_of([&] { check_piece(model, of, changed, plan.threat, true, 16); });
   };
   EXPECT_EQ(complaint(piece, images), "");
-  AttackPiece far = piece, broken = piece;
+  AttackShard far = piece, broken = piece;
   far.pixels = piece.pixels.clone();
   far.pixels.view(-1)[3] = images.batch.pixels.view(-1)[3] + .0201;
   EXPECT_NE(complaint(far, images).find("beyond epsilon 0.02"), std::string::npos);
@@ -132,12 +132,12 @@ TEST(AttackPiece, ChecksRejectWhatTheThreatDoesNotAllow) {
   EXPECT_NEAR(check.largest_norm, .02, 1e-8);
 }
 
-TEST(AttackPiece, A33_StagesOfACascadeAddUp) {
+TEST(AttackShard, A33_StagesOfACascadeAddUp) {
   AttackedFunction inner(five_logits);
   ObservedModel model(inner, false);
   const AttackedBatch images = labelled_images(40);
   const AttackPlan plan = plan_of("autoattack", {"attack.steps=8", "attack.queries=30", "attack.targets=3"});
-  AttackPiece piece = made_piece(model, plan, images);
+  AttackShard piece = made_piece(model, plan, images);
   AttackSummary summary(plan);
   summary.add(piece, check_piece(model, images, piece, plan.threat, true, 16));
   const Json json = summary.json();
@@ -158,26 +158,26 @@ TEST(AttackPiece, A33_StagesOfACascadeAddUp) {
 }
 
 // Killed when the third attack of the cascade begins: the first two are not run again.
-TEST(AttackPiece, AKilledCascadeRepeatsNoAttack) {
+TEST(AttackShard, AKilledCascadeRepeatsNoAttack) {
   const testing::TemporaryFolder folder;
   AttackedFunction inner(five_logits);
   const AttackedBatch images = labelled_images(40);
   const AttackPlan plan = plan_of("autoattack", {"attack.steps=8", "attack.queries=30", "attack.targets=3"});
   ObservedModel whole(inner, false), killed(inner, false), resumed(inner, false);
-  const AttackPiece expected = made_piece(whole, plan, images);
+  const AttackShard expected = made_piece(whole, plan, images);
   PieceAttack how{plan, {plan.threat, 7}, 16};
   AttackSaver saver(folder.path("state"), killed, 0);
   how.context.saver = &saver;
   how.progress = [](size_t stage, int64_t) {
     if (stage == 2) fail("killed");
   };
-  EXPECT_EQ(testing::message_of([&] { attack_piece(killed, images, how); }), "killed");
+  EXPECT_EQ(testing::message_of([&] { attack_shard(killed, images, how); }), "killed");
   AttackSaver again(folder.path("state"), resumed, 0);
   how.context.saver = &again;
   std::set<size_t> stages;
   how.progress = [&](size_t stage, int64_t) { stages.insert(stage); };
   const int64_t passes = inner.cost().queries;
-  const AttackPiece found = attack_piece(resumed, images, how);
+  const AttackShard found = attack_shard(resumed, images, how);
   EXPECT_EQ(stages, (std::set<size_t>{2, 3}));
   // The passes that are done again: the first one, of 40 images.
   const int64_t of_two = expected.stages[0].cost.queries + expected.stages[1].cost.queries;
@@ -198,13 +198,13 @@ TEST(AttackPiece, AKilledCascadeRepeatsNoAttack) {
 }
 
 // A single attack of several batches, killed in the second.
-TEST(AttackPiece, AKilledAttackGoesOnWithinABatch) {
+TEST(AttackShard, AKilledAttackGoesOnWithinABatch) {
   const testing::TemporaryFolder folder;
   const AttackedBatch images = labelled_images(40);
   const AttackPlan plan = plan_of("apgd", {"attack.steps=20"});
   AttackedFunction inner(five_logits);
   ObservedModel whole(inner, false);
-  const AttackPiece expected = made_piece(whole, plan, images);
+  const AttackShard expected = made_piece(whole, plan, images);
   // Passes: one of each batch as it is; clean, start, 20 steps and the verdict of the first batch; 12 of the second.
   int64_t left = 3 + 23 + 12;
   AttackedFunction mortal([&](const at::Tensor& x) {
@@ -215,12 +215,12 @@ TEST(AttackPiece, AKilledAttackGoesOnWithinABatch) {
   PieceAttack how{plan, {plan.threat, 7}, 16};
   AttackSaver saver(folder.path("state"), killed, 0);
   how.context.saver = &saver;
-  EXPECT_EQ(testing::message_of([&] { attack_piece(killed, images, how); }), "killed");
+  EXPECT_EQ(testing::message_of([&] { attack_shard(killed, images, how); }), "killed");
   AttackSaver again(folder.path("state"), resumed, 0);
   how.context.saver = &again;
   std::vector<int64_t> robust;
   how.progress = [&](size_t, int64_t count) { robust.push_back(count); };
-  const AttackPiece found = attack_piece(resumed, images, how);
+  const AttackShard found = attack_shard(resumed, images, how);
   EXPECT_EQ(robust.size(), 2u);  // of the batches of 16 and of 8 that are left
   EXPECT_TRUE(torch::equal(found.pixels, expected.pixels));
   EXPECT_TRUE(torch::equal(found.stage, expected.stage));
@@ -231,7 +231,7 @@ TEST(AttackPiece, AKilledAttackGoesOnWithinABatch) {
 
 // Batches of 16 end at other images than those of 32. Killed when two of three calls were done, of 32 of 40 images; the
 // two calls of the other size would seem done too, and the 8 images that were not attacked robust.
-TEST(AttackPiece, AKilledAttackDoesNotGoOnInOtherBatches) {
+TEST(AttackShard, AKilledAttackDoesNotGoOnInOtherBatches) {
   AttackedFunction inner(five_logits);
   const AttackedBatch images = labelled_images(40);
   for (const AttackPlan& plan :
@@ -252,7 +252,7 @@ TEST(AttackPiece, AKilledAttackDoesNotGoOnInOtherBatches) {
       how.progress = [&](size_t, int64_t) {
         if (calls-- == 0) fail("killed");
       };
-      return testing::message_of([&] { attack_piece(model, images, how); });
+      return testing::message_of([&] { attack_shard(model, images, how); });
     };
     EXPECT_EQ(attacked(16, 2), "killed");
     const std::string other = attacked(32, 100);
@@ -273,12 +273,12 @@ TEST(AttackPiece, AKilledAttackDoesNotGoOnInOtherBatches) {
 }
 
 // The paper's preset moves all images, and may make a wrong one right.
-TEST(AttackPiece, A40_ASingleAttackMovesAllImages) {
+TEST(AttackShard, A40_ASingleAttackMovesAllImages) {
   AttackedFunction inner(five_logits);
   ObservedModel model(inner, false);
   const AttackedBatch images = labelled_images(36);
   const AttackPlan plan = plan_of("pgd", {"attack.preset=paper", "attack.steps=4"}, "0.1");
-  const AttackPiece piece = made_piece(model, plan, images);
+  const AttackShard piece = made_piece(model, plan, images);
   EXPECT_TRUE((piece.norm > 0.09).all().item<bool>());
   AttackSummary summary(plan);
   summary.add(piece, check_piece(model, images, piece, plan.threat, false, 16));
@@ -290,13 +290,13 @@ TEST(AttackPiece, A40_ASingleAttackMovesAllImages) {
   EXPECT_TRUE(summary.warnings().empty());
 }
 
-TEST(AttackPiece, MaskedGradientsAreFlagged) {
+TEST(AttackShard, MaskedGradientsAreFlagged) {
   AttackedFunction masked(
       [](const at::Tensor& x) { return x.flatten(1).narrow(1, 0, 5) * 0 + five_logits(x).detach(); });
   ObservedModel model(masked, false);
   const AttackedBatch images = labelled_images(30);
   const auto warnings_of = [&](const AttackPlan& plan) {
-    const AttackPiece piece = made_piece(model, plan, images);
+    const AttackShard piece = made_piece(model, plan, images);
     AttackSummary summary(plan);
     summary.add(piece, check_piece(model, images, piece, plan.threat, true, 16));
     return summary.warnings();
@@ -311,7 +311,7 @@ TEST(AttackPiece, MaskedGradientsAreFlagged) {
 }
 
 // 8 of 10: Wilson's interval of 95 % is 0.4902 to 0.9433.
-TEST(AttackPiece, A40_SharesHaveWilsonIntervals) {
+TEST(AttackShard, A40_SharesHaveWilsonIntervals) {
   const Json share = share_json(8, 10);
   EXPECT_DOUBLE_EQ(share["value"], 0.8);
   EXPECT_NEAR(share["interval"][0], 0.4902, 5e-5);
@@ -319,4 +319,4 @@ TEST(AttackPiece, A40_SharesHaveWilsonIntervals) {
   EXPECT_TRUE(share_json(0, 0)["value"].is_null());
 }
 
-}  // namespace sparsight::attack_piece_test
+}  // namespace sparsight::attack_shard_test

@@ -1,4 +1,4 @@
-#include "sparsight/data/transforms/resize_bytes.h"
+#include "sparsight/engine/resize_bytes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,14 +6,12 @@
 #include <memory>
 #include <vector>
 
-#include <ATen/ops/empty.h>
-
 #include "sparsight/kernels/isa/isa.h"
 
 // The loops over the pixels are compiled once for each instruction-set level that they gain from.
 #define SPARSIGHT_INLINE [[gnu::always_inline]] inline
 
-namespace sparsight {
+namespace sparsight::engine {
 namespace {
 
 constexpr int kBits = 22;       // of a weight's fraction
@@ -182,24 +180,18 @@ std::unique_ptr<uint8_t[]> room(int64_t bytes) {
 
 }  // namespace
 
-at::Tensor resize_bytes(const at::Tensor& image, int64_t height, int64_t width, const std::string& filter) {
-  const at::Tensor planes = image.stride(2) == 1 ? image : image.contiguous();
-  const int64_t channels = planes.size(0), old_height = planes.size(1), old_width = planes.size(2);
+void resize_bytes(const ByteImageView& image, int64_t height, int64_t width, bool bicubic, uint8_t* out) {
   const int64_t stride = (width + kBlock - 1) / kBlock * kBlock;
-  const std::unique_ptr<uint8_t[]> narrow = room(old_height * stride);
-  const std::unique_ptr<uint8_t[]> columns = room(old_width * kBlock), weighed = room(width * kBlock);
-  const Taps across = taps_of(old_width, width, filter == "bicubic");
-  const Taps down = taps_of(old_height, height, filter == "bicubic");
+  const std::unique_ptr<uint8_t[]> narrow = room(image.height * stride);
+  const std::unique_ptr<uint8_t[]> columns = room(image.width * kBlock), weighed = room(width * kBlock);
+  const Taps across = taps_of(image.width, width, bicubic), down = taps_of(image.height, height, bicubic);
   const Passes passes = fastest_passes();
-  at::Tensor result = at::empty({channels, height, width}, at::kByte);
-  for (int64_t c = 0; c < channels; ++c) {
-    const uint8_t* in = planes.const_data_ptr<uint8_t>() + c * planes.stride(0);
-    uint8_t* out = result.data_ptr<uint8_t>() + c * height * width;
-    passes.along_x({in, planes.stride(1), old_height, old_width, narrow.get(), stride}, across, columns.get(),
-                   weighed.get());
-    passes.along_y({narrow.get(), stride, old_height, width, out, width}, down);
+  for (int64_t c = 0; c < image.channels; ++c, out += height * width) {
+    passes.along_x(
+        {image.bytes + c * image.plane_stride, image.row_stride, image.height, image.width, narrow.get(), stride},
+        across, columns.get(), weighed.get());
+    passes.along_y({narrow.get(), stride, image.height, width, out, width}, down);
   }
-  return result;
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

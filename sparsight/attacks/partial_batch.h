@@ -8,10 +8,10 @@ namespace sparsight {
 
 // The images at `index` [n] int64 of a batch are its input, and their logits its output; the others stay as they are.
 // Routings are those of the whole batch.
-class AmongOthers : public AttackedModel {
+class PartialBatchModel : public AttackedModel {
  public:
   // model: outlives this.
-  AmongOthers(AttackedModel& model, AttackBatch batch, at::Tensor index);
+  PartialBatchModel(AttackedModel& model, AttackBatch batch, at::Tensor index);
 
   bool randomised() const override { return model_.randomised(); }
   bool coupled() const override { return true; }
@@ -41,7 +41,7 @@ BatchDamage batch_damage(AttackedModel& model, const AttackBatch& batch, const a
                          const at::Tensor& attacked);
 
 // Attacks the images at `index` [n] int64 among the others. Returns [B,...].
-at::Tensor attack_among_others(const Attack& attack, AttackedModel& model, const AttackBatch& batch,
-                               const at::Tensor& index);
+at::Tensor attack_part_of_batch(const Attack& attack, AttackedModel& model, const AttackBatch& batch,
+                                const at::Tensor& index);
 
 }  // namespace sparsight

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "sparsight/attacks/among_others.h"
+#include "sparsight/attacks/partial_batch.h"
 #include "sparsight/attacks/pgd.h"
 #include "sparsight/attacks/transfer.h"
 #include "tests/attacks/routed_model.h"
@@ -10,7 +10,7 @@
 #include "tests/support/near.h"
 #include "tests/support/thread_count.h"
 
-namespace sparsight::among_others_test {
+namespace sparsight::partial_batch_test {
 namespace {
 
 Pgd capacity_attack() {
@@ -27,7 +27,7 @@ at::Tensor longs(std::vector<int64_t> values) { return torch::tensor(values, tor
 }  // namespace
 
 // A model in which the first image of the batch shifts the others: by 1 if its pixel is above 0.5.
-TEST(AmongOthers, A25_DamageIsCountedOnTheImagesThatWereNotAttacked) {
+TEST(PartialBatchModel, A25_DamageIsCountedOnTheImagesThatWereNotAttacked) {
   AttackedFunction model(
       [](const at::Tensor& x, const AttackPass&) {
         const at::Tensor shift = (x.select(0, 0) > 0.5).to(torch::kDouble);
@@ -49,10 +49,10 @@ TEST(AmongOthers, A25_DamageIsCountedOnTheImagesThatWereNotAttacked) {
   EXPECT_EQ(damage.dropped_before, 0);
 }
 
-TEST(AmongOthers, OneImageTakesSlotsOfTheOthers) {
+TEST(PartialBatchModel, OneImageTakesSlotsOfTheOthers) {
   AttackedImageModel model(test::routed_vit({"capacity.eval_factor=1"}));
   const AttackBatch batch = test::routed_images(model, 4);
-  const at::Tensor pixels = attack_among_others(capacity_attack(), model, batch, longs({0}));
+  const at::Tensor pixels = attack_part_of_batch(capacity_attack(), model, batch, longs({0}));
   EXPECT_TRUE(torch::equal(pixels.slice(0, 1), batch.pixels.slice(0, 1)));
   EXPECT_FALSE(torch::equal(pixels[0], batch.pixels[0]));
   const BatchDamage damage = batch_damage(model, batch, pixels, longs({1, 0, 0, 0}).to(torch::kBool));
@@ -72,13 +72,13 @@ TEST(AmongOthers, OneImageTakesSlotsOfTheOthers) {
   EXPECT_NEAR(damage.dropped_after, dropped / chosen, 1e-12);
 }
 
-TEST(AmongOthers, WithoutALimitNoOtherImageIsDamaged) {
+TEST(PartialBatchModel, WithoutALimitNoOtherImageIsDamaged) {
   AttackedImageModel model(test::routed_vit());
   const AttackBatch batch = test::routed_images(model, 5);
   PgdOptions options;
   options.steps = 5;
   const Pgd attack(options, {{Norm::linf, .1, {}}, 3});
-  const at::Tensor pixels = attack_among_others(attack, model, batch, longs({1, 3}));
+  const at::Tensor pixels = attack_part_of_batch(attack, model, batch, longs({1, 3}));
   // The same images alone.
   EXPECT_TRUE(
       test::near(pixels.index_select(0, longs({1, 3})), attack.run(model, batch.select(longs({1, 3}))).pixels, 1e-9));
@@ -86,13 +86,13 @@ TEST(AmongOthers, WithoutALimitNoOtherImageIsDamaged) {
   EXPECT_EQ(damage.others, 3);
   EXPECT_EQ(damage.correct_after, damage.correct_before);
   EXPECT_EQ(damage.changed, 0);
-  AmongOthers among(model, batch, longs({1, 3}));
+  PartialBatchModel among(model, batch, longs({1, 3}));
   EXPECT_NE(testing::message_of([&] { among.forward(batch.pixels, {}); }).find("all of its 2 images"),
             std::string::npos);
 }
 
 // With two threads, each of which has 9 of the 18 images, and one of the two that are attacked.
-TEST(AmongOthers, GradientsOfImagesThatThreadsShareAreThoseOfTheImagesAlone) {
+TEST(PartialBatchModel, GradientsOfImagesThatThreadsShareAreThoseOfTheImagesAlone) {
   AttackedImageModel model(test::routed_vit({"moe.blocks=[]"}));
   const AttackBatch batch = test::routed_images(model, 18);
   const at::Tensor index = longs({3, 14});
@@ -102,7 +102,7 @@ TEST(AmongOthers, GradientsOfImagesThatThreadsShareAreThoseOfTheImagesAlone) {
     of.forward(x, {batch.image.index_select(0, index), 0}).logits.square().sum().backward();
     return x.grad();
   };
-  AmongOthers among(model, batch, index);
+  PartialBatchModel among(model, batch, index);
   const at::Tensor pixels = batch.pixels.index_select(0, index), alone = gradient(model, pixels, 1);
   EXPECT_GT(alone.abs().amax({1, 2, 3}).min().item<double>(), 0);
   for (const int threads : {1, 2}) EXPECT_TRUE(test::near(gradient(among, pixels, threads), alone, 1e-9)) << threads;
@@ -137,4 +137,4 @@ TEST(Transfer, EvaluatesTheImagesOfOneModelOnAnother) {
             std::string::npos);
 }
 
-}  // namespace sparsight::among_others_test
+}  // namespace sparsight::partial_batch_test

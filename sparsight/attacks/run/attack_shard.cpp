@@ -1,4 +1,4 @@
-#include "sparsight/attacks/run/attack_piece.h"
+#include "sparsight/attacks/run/attack_shard.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -76,11 +76,11 @@ ModelVerdict model_verdict(AttackedModel& model, const AttackBatch& batch, const
   return verdict;
 }
 
-AttackPiece attack_piece(ObservedModel& model, const AttackedBatch& images, const PieceAttack& how) {
+AttackShard attack_shard(ObservedModel& model, const AttackedBatch& images, const PieceAttack& how) {
   const at::NoGradGuard no_grad;
   model.set_counts({});
   const AttackBatch& batch = images.batch;
-  AttackPiece piece;
+  AttackShard piece;
   piece.batch = batch;
   piece.checksum = images.checksum;
   const CascadeResult found = how.plan.is_cascade()
@@ -102,11 +102,11 @@ AttackPiece attack_piece(ObservedModel& model, const AttackedBatch& images, cons
   return piece;
 }
 
-at::Tensor clean_correct(const AttackPiece& piece) {
+at::Tensor clean_correct(const AttackShard& piece) {
   return classified_correctly(piece.clean.logits, piece.batch.labels.label);
 }
 
-at::Tensor attacked_correct(const AttackPiece& piece) {
+at::Tensor attacked_correct(const AttackShard& piece) {
   return classified_correctly(piece.attacked.logits, piece.batch.labels.label);
 }
 
