@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "sparsight/core/error.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
 
 namespace sparsight::engine {
@@ -75,9 +76,16 @@ void ExpertChoiceRouter::choose(const RouterInput& input, Routing& routing) cons
   set_gates(routing, routing.scores);
 }
 
+void check_patches(const char* setting, int64_t taken, int64_t patches) {
+  if (taken > patches)
+    fail_usage("[router] ", setting, " = ", taken, " but an image has ", patches,
+               " patches; lower it or use smaller patches");
+}
+
 void PatchChoiceRouter::choose(const RouterInput& input, Routing& routing) const {
   const int64_t tokens = routing.tokens, e = experts(), images = routing.layout.images,
-                per_image = routing.layout.per_image, prefix = routing.layout.prefix;
+                per_image = routing.layout.per_image, prefix = routing.layout.prefix, patches = per_image - prefix;
+  if (tokens > 0) check_patches(setting_, patches_, patches);
   logits_.run(input.threads, input.tokens, tokens, routing.logits.resize(tokens * e));
   float* const scores = routing.scores.resize(tokens * e);
   std::fill_n(scores, tokens * e, 0.0F);
@@ -89,10 +97,9 @@ void PatchChoiceRouter::choose(const RouterInput& input, Routing& routing) const
       for (int64_t i = first; i < end; i += e) sum += scores[i] = std::exp(routing.logits[i] - most);
       for (int64_t i = first; i < end; i += e) scores[i] /= sum;
     }
-  const int64_t patches = per_image - prefix, count = std::min(patches_, patches);
   for (int64_t expert = 0; expert < e; ++expert)
     for (int64_t image = 0; image < images; ++image)
-      take_best(routing.logits, expert, image * per_image + prefix, patches, count, routing);
+      take_best(routing.logits, expert, image * per_image + prefix, patches, patches_, routing);
   if (gates_ == PatchGates::ones) {
     std::fill_n(routing.gate.data(), routing.assignments(), 1.0F);
   } else if (gates_ == PatchGates::softmax_topl) {

@@ -28,18 +28,23 @@ class ExpertChoiceRouter final : public Router {
   bool by_image_;
 };
 
+// Raises UsageError where an expert would take more patches than an image has. setting: the key in [router] of `taken`.
+void check_patches(const char* setting, int64_t taken, int64_t patches);
+
 // pMoE: each expert takes `patches` of each image by logit.
 class PatchChoiceRouter final : public Router {
  public:
   enum class PatchGates { topl_softmax, softmax_topl, ones };
-  PatchChoiceRouter(RouterLogits logits, int64_t patches, PatchGates gates)
-      : logits_(std::move(logits)), patches_(patches), gates_(gates) {}
+  // setting: as for check_patches().
+  PatchChoiceRouter(RouterLogits logits, const char* setting, int64_t patches, PatchGates gates)
+      : logits_(std::move(logits)), setting_(setting), patches_(patches), gates_(gates) {}
   int64_t experts() const override { return logits_.experts(); }
   void choose(const RouterInput& input, Routing& routing) const override;
   int64_t bytes() const override { return logits_.bytes(); }
 
  private:
   RouterLogits logits_;
+  const char* setting_;
   int64_t patches_;
   PatchGates gates_;
 };

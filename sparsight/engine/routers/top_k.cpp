@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sparsight/core/error.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
 #include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/routing/top_experts.h"
@@ -44,6 +45,11 @@ void choose_rows(cpu::Threads& threads, const TopKRule& rule, int64_t rows, int6
 
 float sigmoid(float x) { return static_cast<float>(1 / (1 + std::exp(-static_cast<double>(x)))); }
 
+void check_class_token(const TokenLayout& layout) {
+  if (layout.prefix == 0)
+    fail_usage("[router] input = \"class_token\", but the model has no class token; set router.input = \"mean_all\"");
+}
+
 const float* TopKRouter::image_vectors(const RouterInput& input, const TokenLayout& layout) const {
   const int64_t width = logits_.width(), per_image = layout.per_image;
   thread_local cpu::Workspace space;
@@ -51,6 +57,7 @@ const float* TopKRouter::image_vectors(const RouterInput& input, const TokenLayo
   using Source = ImageVector::Source;
   const bool class_token =
       vector_->source == Source::class_token || (vector_->source == Source::automatic && layout.prefix > 0);
+  if (class_token) check_class_token(layout);
   const int64_t first = vector_->source == Source::mean_patches ? layout.prefix : 0, count = per_image - first;
   for (int64_t image = 0; image < layout.images; ++image) {
     const float* const tokens = input.tokens + image * per_image * width;

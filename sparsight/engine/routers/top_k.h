@@ -33,6 +33,9 @@ struct ImageVector {
   float norm_epsilon = 1e-6F;
 };
 
+// Raises UsageError where the tokens of an image have no class token that a router could read.
+void check_class_token(const TokenLayout& layout);
+
 class TopKRouter final : public Router {
  public:
   TopKRouter(RouterLogits logits, const TopKRule& rule) : logits_(std::move(logits)), rule_(rule) {}

@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "sparsight/core/error.h"
 #include "sparsight/engine/routers/expert_picks.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/choices.h"
@@ -34,6 +33,10 @@ at::Tensor patches_of(const at::Tensor& valid, const TokenLayout& layout) {
   return is_patch.view({-1});
 }
 
+const char* setting_in_use(const PatchChoiceOptions& options, bool training) {
+  return training || options.eval_patches == 0 ? "patches" : "eval_patches";
+}
+
 }  // namespace
 
 void PatchChoiceOptions::declare(OptionSet& set) {
@@ -44,10 +47,8 @@ void PatchChoiceOptions::declare(OptionSet& set) {
 }
 
 void check_patches(const PatchChoiceOptions& options, bool training, int64_t tokens) {
-  const int64_t patches = choices_of(training, options.patches, options.eval_patches);
-  if (patches > tokens)
-    fail_usage("[router] ", training || options.eval_patches == 0 ? "patches" : "eval_patches", " = ", patches,
-               " but an image has ", tokens, " patches; lower it or use smaller patches");
+  engine::check_patches(setting_in_use(options, training), choices_of(training, options.patches, options.eval_patches),
+                        tokens);
 }
 
 Routing route_patch_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t images,
@@ -93,6 +94,7 @@ void PatchChoiceRouter::initialize(const InitRandom& random) {
 std::unique_ptr<engine::Router> PatchChoiceRouter::compile() const {
   using Gates = engine::PatchChoiceRouter::PatchGates;
   return std::make_unique<engine::PatchChoiceRouter>(engine::RouterLogits(linear_map(weight)),
+                                                     setting_in_use(options_, /*training=*/false),
                                                      choices_of(false, options_.patches, options_.eval_patches),
                                                      options_.gate == "ones"           ? Gates::ones
                                                      : options_.gate == "softmax_topl" ? Gates::softmax_topl

@@ -41,8 +41,7 @@ at::Tensor image_vectors(const at::Tensor& tokens, const TokenLayout& layout, co
                          const std::string& input) {
   const int64_t images = layout.images, per_image = layout.per_image;
   const bool class_token = input == "class_token" || (input == "auto" && layout.prefix > 0);
-  if (class_token && layout.prefix == 0)
-    fail_usage("[router] input = \"class_token\", but the model has no class token; set router.input = \"mean_all\"");
+  if (class_token) engine::check_class_token(layout);
   const auto type = tokens.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
   const at::Tensor by_image = tokens.view({images, per_image, tokens.size(1)});
   if (class_token && per_image > 0) return by_image.select(1, 0).to(type);
