@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sparsight/core/error.h"
+#include "sparsight/kernels/memory/scratch.h"
 
 namespace sparsight {
 
@@ -72,9 +73,12 @@ int64_t buffer_capacity(const CapacityOptions& options, double factor, int64_t t
 namespace engine {
 namespace {
 
+using Numbers = std::pmr::vector<int64_t>;
+using Lists = std::pmr::vector<Numbers>;
+
 // The tokens of each group, in the order in which they get slots.
-std::vector<std::vector<int64_t>> token_order(const SlotRequests& requests) {
-  std::vector<std::vector<int64_t>> order(static_cast<size_t>(requests.groups));
+Lists token_order(const SlotRequests& requests) {
+  Lists order(static_cast<size_t>(requests.groups), cpu::scratch());
   for (int64_t t = 0; t < requests.tokens; ++t)
     order[requests.group ? static_cast<size_t>(requests.group[t]) : 0].push_back(t);
   if (!requests.priority) return order;
@@ -82,13 +86,15 @@ std::vector<std::vector<int64_t>> token_order(const SlotRequests& requests) {
     const double x = requests.priority[a], y = requests.priority[b];
     return x > y || (std::isnan(y) && !std::isnan(x));
   };
-  for (std::vector<int64_t>& tokens : order) std::stable_sort(tokens.begin(), tokens.end(), before);
+  for (Numbers& tokens : order)
+    std::sort(tokens.begin(), tokens.end(),
+              [&](int64_t a, int64_t b) { return before(a, b) || (!before(b, a) && a < b); });
   return order;
 }
 
 // Choices made by the tokens of each group.
-std::vector<int64_t> choices_of_groups(const SlotRequests& requests) {
-  std::vector<int64_t> choices(static_cast<size_t>(requests.groups), 0);
+Numbers choices_of_groups(const SlotRequests& requests) {
+  Numbers choices(static_cast<size_t>(requests.groups), 0, cpu::scratch());
   for (int64_t a = 0; a < requests.assignments; ++a)
     ++choices[requests.group ? static_cast<size_t>(requests.group[requests.token[a]]) : 0];
   return choices;
@@ -98,7 +104,7 @@ std::vector<int64_t> choices_of_groups(const SlotRequests& requests) {
 
 void assign_slots(const CapacityOptions& options, double factor, const SlotRequests& requests, int64_t* capacity,
                   int64_t* position, bool* kept) {
-  const std::vector<int64_t> made = choices_of_groups(requests);
+  const Numbers made = choices_of_groups(requests);
   for (int64_t g = 0; g < requests.groups; ++g) {
     const int64_t tokens = requests.group_sizes ? requests.group_sizes[g] : requests.tokens;
     const double average =
@@ -108,16 +114,16 @@ void assign_slots(const CapacityOptions& options, double factor, const SlotReque
   }
   const int64_t *token = requests.token, *rank = requests.rank, *expert = requests.expert;
   // next[t]: the next assignment of token t to get a slot; ends where those of the next token begin.
-  std::vector<int64_t> begin(static_cast<size_t>(requests.tokens + 1), 0);
+  Numbers begin(static_cast<size_t>(requests.tokens + 1), 0, cpu::scratch());
   for (int64_t a = 0; a < requests.assignments; ++a) {
     SPARSIGHT_CHECK(a == 0 || token[a] > token[a - 1] || (token[a] == token[a - 1] && rank[a] > rank[a - 1]));
     ++begin[static_cast<size_t>(token[a] + 1)];
   }
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
-  std::vector<int64_t> next(begin.begin(), begin.end() - 1);
+  Numbers next(begin.begin(), begin.end() - 1, cpu::scratch());
 
-  const std::vector<std::vector<int64_t>> order = token_order(requests);
-  std::vector<int64_t> fill(static_cast<size_t>(requests.experts));
+  const Lists order = token_order(requests);
+  Numbers fill(static_cast<size_t>(requests.experts), cpu::scratch());
   for (size_t g = 0; g < order.size(); ++g) {
     std::fill(fill.begin(), fill.end(), 0);
     for (int64_t q = 0; q < requests.per_token; ++q)
@@ -144,14 +150,15 @@ namespace {
 
 // The groups of tokens that share the experts' buffers: their numbers [N], 0 .. G-1, and sizes [G].
 struct TokenGroups {
-  std::vector<int64_t> of_token, sizes;  // of_token: empty for one group
+  Numbers of_token, sizes;  // of_token: empty for one group
 };
 
 TokenGroups token_groups(const TokenLayout& layout, const CapacityOptions& options, const int64_t* image,
                          const int64_t* group) {
   const int64_t tokens = layout.images * layout.per_image;
-  if ((!group && options.group == 0) || tokens == 0) return {{}, {tokens}};
-  std::vector<int64_t> number(static_cast<size_t>(tokens));
+  if ((!group && options.group == 0) || tokens == 0)
+    return {Numbers(cpu::scratch()), Numbers({tokens}, cpu::scratch())};
+  Numbers number(static_cast<size_t>(tokens), cpu::scratch());
   for (int64_t t = 0; t < tokens; ++t) {
     const int64_t in_batch = t / layout.per_image, of_image = image ? image[in_batch] : in_batch;
     const bool by_tokens = options.group_unit == "tokens";
@@ -159,10 +166,10 @@ TokenGroups token_groups(const TokenLayout& layout, const CapacityOptions& optio
         group ? group[in_batch]
               : (by_tokens ? of_image * layout.per_image + t % layout.per_image : of_image) / options.group;
   }
-  std::vector<int64_t> distinct = number;
+  Numbers distinct(number, cpu::scratch());
   std::sort(distinct.begin(), distinct.end());
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  TokenGroups groups{std::move(number), std::vector<int64_t>(distinct.size(), 0)};
+  TokenGroups groups{std::move(number), Numbers(distinct.size(), 0, cpu::scratch())};
   for (int64_t& of_token : groups.of_token) {
     of_token = std::lower_bound(distinct.begin(), distinct.end(), of_token) - distinct.begin();
     ++groups.sizes[static_cast<size_t>(of_token)];
@@ -172,7 +179,7 @@ TokenGroups token_groups(const TokenLayout& layout, const CapacityOptions& optio
 
 // Gates divided by the sum of their token's kept gates; tokens without any stay at 0.
 void renormalize_kept(Routing& routing) {
-  std::vector<float> sum(static_cast<size_t>(routing.tokens), 0.0f);
+  std::pmr::vector<float> sum(static_cast<size_t>(routing.tokens), 0.0f, cpu::scratch());
   for (int64_t a = 0; a < routing.assignments(); ++a) {
     if (!routing.kept[a]) routing.gate[a] = 0;
     sum[static_cast<size_t>(routing.token[a])] += routing.gate[a];
@@ -198,7 +205,7 @@ void apply_capacity(Routing& routing, const CapacityOptions& options, double fac
                         .groups = static_cast<int64_t>(groups.sizes.size()),
                         .group = groups.of_token.empty() ? nullptr : groups.of_token.data(),
                         .group_sizes = groups.sizes.data()};
-  std::vector<double> score, priority;
+  std::pmr::vector<double> score(cpu::scratch()), priority(cpu::scratch());
   if (options.priority != "none") {
     for (int64_t a = 0; a < routing.assignments(); ++a)
       score.push_back(routing.scores.empty() ? routing.gate[a]

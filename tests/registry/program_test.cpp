@@ -11,9 +11,11 @@
 #include "sparsight/moe/register_moe.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/train/run_config.h"
+#include "tests/support/count_allocations.h"
 #include "tests/support/errors.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/sanitizers.h"
 
 namespace sparsight::program_test {
 namespace {
@@ -175,6 +177,16 @@ Form routed(const std::string& name, const Json& changes) {
   return {name, settings};
 }
 
+// A wide ResNet whose MoE layer routes patches of several positions.
+Form wide_patches(const std::string& name, const Json& experts) {
+  Json of_kind{{"name", "norm_conv"}};
+  of_kind.update(experts);
+  return routed(name, {{"model", {{"name", "wide_resnet"}, {"depth", 10}, {"widen", 1}, {"patch", 2}}},
+                       {"moe", {{"blocks", {-1}}}},
+                       {"router", {{"name", "patch_choice"}, {"patches", 3}}},
+                       {"experts", of_kind}});
+}
+
 std::vector<Form> other_forms() {
   return {
       routed("mean_pooling", {{"model", {{"pool", "mean"}}}}),
@@ -194,6 +206,8 @@ std::vector<Form> other_forms() {
       routed("ungated", {{"moe", {{"gates", "one"}}}}),
       routed("shared", {{"moe", {{"shared", 2}, {"output_sigmoid", true}}}, {"model", {{"layer_scale", 0.5}}}}),
       routed("top_p_capacity", {{"router", {{"name", "top_p"}, {"p", 0.7}}}, {"capacity", {{"factor", 0.6}}}}),
+      wide_patches("wide_patches", {{"gate", "input"}}),
+      wide_patches("wide_patches_gated_after", {{"gate", "output"}}),
       routed("deep_experts", {{"experts", {{"depth", 3}, {"activation", "relu"}}}}),
       routed("no_expert_bias", {{"experts", {{"bias", false}}}}),
       routed("renormalized", {{"router", {{"name", "softmax_topk"}, {"renormalize", true}, {"k", 3}}}}),
@@ -248,6 +262,24 @@ TEST_P(EveryProgram, GivesTheAnswersAndDecisionsOfTheModel) {
     expect_same_answers(*model);
 }
 
+TEST_P(EveryProgram, AllocatesNothingAfterItsFirstRuns) {
+  if (test::kAddressSanitizer || test::kThreadSanitizer) GTEST_SKIP() << "sanitizers count no allocations";
+  if (!reason(GetParam().name).empty()) GTEST_SKIP() << "there is no program";
+  const engine::Program program = make(GetParam())->compile();
+  engine::Session session;
+  cpu::OwnThreads threads(1);
+  const at::Tensor x = pixels(6);
+  const auto run = [&](int64_t images) {
+    program.run(session, threads, {.pixels = x.const_data_ptr<float>(), .images = images});
+  };
+  const int64_t cold = test::allocations();
+  for (const int64_t images : {6, 1, 6, 5}) run(images);
+  const int64_t before = test::allocations();
+  EXPECT_GT(before, cold);
+  for (const int64_t images : {5, 1, 6}) run(images);
+  EXPECT_EQ(test::allocations() - before, 0);
+}
+
 TEST(Program, CountsCapacityGroupsAndTurnsByTheNumbersOfImages) {
   for (const Json& changes :
        {Json{{"capacity", {{"factor", 0.5}, {"group", 2}}}}, Json{{"router", {{"name", "round_robin"}}}}}) {
@@ -261,6 +293,21 @@ TEST(Program, HasTheTwoLogitsOfModelsWithOneOutput) {
     auto model = make({"", {{"model", {{"name", name}, {"widen", 1}}}, {"moe", {{"blocks", {-1}}}}}}, 2);
     expect_same_answers(*model);
   }
+}
+
+TEST(Program, RefusesWhatTheTokensLack) {
+  const auto refused = [](const Json& changes) {
+    const engine::Program program = make(routed("", changes))->compile();
+    engine::Session session;
+    cpu::OwnThreads threads(1);
+    const at::Tensor x = pixels(1);
+    return testing::message_of(
+        [&] { program.run(session, threads, {.pixels = x.const_data_ptr<float>(), .images = 1}); });
+  };
+  EXPECT_EQ(refused({{"router", {{"name", "patch_choice"}, {"eval_patches", 17}}}}),
+            "[router] eval_patches = 17 but an image has 16 patches; lower it or use smaller patches");
+  EXPECT_EQ(refused({{"model", {{"pool", "mean"}}}, {"router", {{"name", "per_image"}, {"input", "class_token"}}}}),
+            "[router] input = \"class_token\", but the model has no class token; set router.input = \"mean_all\"");
 }
 
 TEST(Program, RefusesWhatOnlyTensorsCanDo) {

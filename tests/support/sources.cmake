@@ -1,4 +1,5 @@
 light_tests(
+  support/count_allocations.cpp
   support/disk_faults.cpp
   support/folder_contents.cpp
   support/http_server.cpp

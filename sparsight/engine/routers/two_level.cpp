@@ -7,6 +7,7 @@
 
 #include "sparsight/engine/routers/expert_picks.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
+#include "sparsight/kernels/memory/scratch.h"
 #include "sparsight/kernels/routing/top_experts.h"
 #include "sparsight/kernels/workspace.h"
 
@@ -27,15 +28,15 @@ void choose_level(cpu::Threads& threads, const LevelRule& rule, const float* thr
 }
 
 // Each token's assignments by decreasing gate; equal gates in the order of `pair`, NaN last.
-void sort_by_gate(Routing& routing, const std::vector<int64_t>& pair, int64_t per_token) {
-  std::vector<int64_t> order(pair.size()), expert(pair.size());
-  std::vector<float> gate(pair.size());
+void sort_by_gate(Routing& routing, const std::pmr::vector<int64_t>& pair, int64_t per_token) {
+  std::pmr::vector<int64_t> order(pair.size(), cpu::scratch()), expert(pair.size(), cpu::scratch());
+  std::pmr::vector<float> gate(pair.size(), cpu::scratch());
   std::iota(order.begin(), order.end(), int64_t{0});
   const auto key = [&](int64_t a) {
     return std::tuple(routing.token[a], std::isnan(routing.gate[a]) ? 1.0F : -routing.gate[a],
-                      pair[static_cast<size_t>(a)]);
+                      pair[static_cast<size_t>(a)], a);
   };
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return key(a) < key(b); });
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return key(a) < key(b); });
   for (size_t i = 0; i < order.size(); ++i) expert[i] = routing.expert[order[i]], gate[i] = routing.gate[order[i]];
   routing.choose_per_token(expert.data(), per_token);
   std::copy(gate.begin(), gate.end(), routing.gate.data());
@@ -53,10 +54,10 @@ void TwoLevelRouter::choose(const RouterInput& input, Routing& routing) const {
   choose_level(input.threads, groups_, groups_.threshold.data(), of_groups);
   of_groups.keep_all();
   std::fill_n(routing.scores.resize(tokens * e), tokens * e, 0.0F);
-  std::vector<int64_t> pair;  // (token, choice of a group) of each assignment
+  std::pmr::vector<int64_t> pair(cpu::scratch());  // (token, choice of a group) of each assignment
   for (int64_t g = 0; g < groups; ++g) {
-    std::vector<int64_t> members(of_groups.order.data() + of_groups.offsets[g],
-                                 of_groups.order.data() + of_groups.offsets[g + 1]);
+    std::pmr::vector<int64_t> members(of_groups.order.data() + of_groups.offsets[g],
+                                      of_groups.order.data() + of_groups.offsets[g + 1], cpu::scratch());
     std::sort(members.begin(), members.end(),
               [&](int64_t a, int64_t b) { return of_groups.token[a] < of_groups.token[b]; });
     const auto count = static_cast<int64_t>(members.size());

@@ -1,8 +1,7 @@
 #include "sparsight/kernels/experts/task_plan.h"
 
 #include <algorithm>
-#include <functional>
-#include <utility>
+#include <tuple>
 
 namespace sparsight::cpu {
 namespace {
@@ -13,9 +12,10 @@ constexpr int64_t kSplitRows = 16;       // at least so many rows of a task that
 constexpr int64_t kManyTasks = 4;        // tasks per thread that keep all threads about equally busy
 
 // The largest first, so that no thread is left with a large one at the end.
-void sort_by_size(std::vector<Task>& tasks) {
-  std::ranges::stable_sort(tasks, std::greater{}, [](const Task& task) {
-    return std::pair(std::max(task.count, kMemoryBoundRows) * (task.chunk_end - task.chunk), task.count);
+void sort_by_size(std::pmr::vector<Task>& tasks) {
+  std::ranges::sort(tasks, {}, [](const Task& task) {
+    const int64_t size = std::max(task.count, kMemoryBoundRows) * (task.chunk_end - task.chunk);
+    return std::tuple(-size, -task.count, task.first, task.part);
   });
 }
 
@@ -49,7 +49,7 @@ void join_parts(Plan& plan, int64_t threads) {
   int64_t pieces = 1;  // tasks per group of rows
   while (pieces < plan.parts && !busy(pieces)) ++pieces;
   const auto first_part = [&](int64_t piece) { return plan.parts * piece / pieces; };
-  std::vector<Task> joined;
+  std::pmr::vector<Task> joined(scratch());
   for (Task task : plan.tasks) {
     if (task.count <= kMemoryBoundRows) {
       const int64_t piece = (task.part * pieces + plan.parts - 1) / plan.parts;
@@ -65,7 +65,7 @@ void join_parts(Plan& plan, int64_t threads) {
 void split_rows(Plan& plan, int64_t threads) {
   if (plan.size() == 0 || plan.size() >= threads) return;
   const int64_t wanted = (threads + plan.size() - 1) / plan.size();
-  std::vector<Task> split;
+  std::pmr::vector<Task> split(scratch());
   for (const Task& task : plan.tasks) {
     const int64_t pieces = std::clamp<int64_t>(task.count / kSplitRows, 1, wanted);
     for (int64_t piece = 0; piece < pieces; ++piece) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sparsight/kernels/memory/scratch.h"
+
 namespace sparsight::cpu {
 
 // Rows first .. first + count of one expert, and chunks chunk .. chunk_end of its hidden layer, which begin with part
@@ -15,7 +17,7 @@ struct Task {
 };
 
 struct Plan {
-  std::vector<Task> tasks = {};
+  std::pmr::vector<Task> tasks{scratch()};
   int64_t parts = 1;  // of the hidden layer; each gives a partial result for each row
   int64_t chunks = 1;
 

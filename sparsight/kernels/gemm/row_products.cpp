@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sparsight/kernels/isa/isa.h"
+#include "sparsight/kernels/memory/scratch.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -26,13 +27,13 @@ int64_t rows_of_tasks(int64_t rows, int64_t threads) {
 
 }  // namespace
 
-std::vector<RowTask> row_tasks(const Threads& threads, const RowProducts& products) {
+std::pmr::vector<RowTask> row_tasks(const Threads& threads, const RowProducts& products) {
   const int64_t* const offset = products.offset;
   const bool few_columns = products.matrices.transposed && products.matrices.columns <= kFewColumns;
   // Tasks of up to `wanted` rows of an expert, but of at least `fewest` unless it has fewer.
   const int64_t fewest = few_columns ? 1 : fewest_rows();
   const int64_t wanted = few_columns ? kSmallM : rows_of_tasks(offset[products.experts] - offset[0], threads.count());
-  std::vector<RowTask> tasks;
+  std::pmr::vector<RowTask> tasks(scratch());
   for (int64_t e = 0; e < products.experts; ++e) {
     const int64_t rows = offset[e + 1] - offset[e];
     const int64_t pieces = std::min((rows + wanted - 1) / wanted, std::max<int64_t>(1, rows / fewest));

@@ -24,7 +24,7 @@ struct RowProducts {
 struct RowTask {
   int64_t expert, first, count;
 };
-std::vector<RowTask> row_tasks(const Threads& threads, const RowProducts& products);
+std::pmr::vector<RowTask> row_tasks(const Threads& threads, const RowProducts& products);
 
 // Scratch of each thread.
 struct RowScratch {
@@ -49,7 +49,7 @@ template <class In, class Out>
 void multiply_rows(Threads& threads, const RowProducts& products, const In& in, const Out& out) {
   const Kernels& kernel = kernels();
   const WeightView& matrices = products.matrices;
-  const std::vector<RowTask> tasks = row_tasks(threads, products);
+  const std::pmr::vector<RowTask> tasks = row_tasks(threads, products);
   const PackedOperand packed(threads, matrices, products.offset, products.experts, products.bf16);
   const auto count = static_cast<int64_t>(tasks.size());
   run_tasks(threads, count, [&](int64_t number, const auto& claim) {

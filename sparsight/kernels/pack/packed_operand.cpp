@@ -23,8 +23,8 @@ int64_t fewest_rows(const WeightView& matrices, bool bf16) {
 
 PackedOperand::PackedOperand(Threads& threads, const WeightView& matrices, const int64_t* offset, int64_t experts,
                              bool bf16)
-    : type_(bf16 ? WeightType::bf16 : WeightType::fp32), position_(static_cast<size_t>(experts), kPlain) {
-  std::vector<int64_t> packed;  // experts
+    : type_(bf16 ? WeightType::bf16 : WeightType::fp32), position_(static_cast<size_t>(experts), kPlain, scratch()) {
+  std::pmr::vector<int64_t> packed(scratch());  // experts
   for (int64_t e = 0; e < experts; ++e) {
     if (offset[e + 1] - offset[e] < fewest_rows(matrices, bf16)) continue;
     position_[static_cast<size_t>(e)] = static_cast<int64_t>(packed.size());
@@ -41,7 +41,7 @@ PackedOperand::PackedOperand(Threads& threads, const WeightView& matrices, const
 }
 
 PackedPanels PackedOperand::pack(Threads& threads, const WeightView& matrices,
-                                 const std::vector<int64_t>& experts) const {
+                                 const std::pmr::vector<int64_t>& experts) const {
   const auto count = static_cast<int64_t>(experts.size());
   auto panels = std::make_shared<const ArenaArray>(static_cast<size_t>(count * bytes_));
   char* const to = static_cast<char*>(panels->data());

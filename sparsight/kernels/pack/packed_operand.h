@@ -7,6 +7,7 @@
 
 #include "sparsight/kernels/gemm/weight_view.h"
 #include "sparsight/kernels/kernels.h"
+#include "sparsight/kernels/memory/scratch.h"
 #include "sparsight/kernels/pack/packed_copies.h"
 #include "sparsight/kernels/threads/threads.h"
 
@@ -26,11 +27,11 @@ class PackedOperand {
 
  private:
   static constexpr int64_t kPlain = -1;
-  PackedPanels pack(Threads& threads, const WeightView& matrices, const std::vector<int64_t>& experts) const;
+  PackedPanels pack(Threads& threads, const WeightView& matrices, const std::pmr::vector<int64_t>& experts) const;
 
   int64_t depth_ = 0, bytes_ = 0;  // rows of a panel; of a packed matrix
   WeightType type_ = WeightType::fp32;
-  std::vector<int64_t> position_;  // [E] in panels_, or kPlain
+  std::pmr::vector<int64_t> position_{scratch()};  // [E] in panels_, or kPlain
   PackedPanels panels_;
 };
 

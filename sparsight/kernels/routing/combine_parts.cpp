@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "sparsight/kernels/memory/scratch.h"
 #include "sparsight/kernels/threads/tasks.h"
 
 namespace sparsight::cpu {
@@ -15,8 +16,8 @@ void combine_parts(Threads& threads, const RowNumbers& map, const float* gate, c
                    const ResidualRows& residual) {
   const Kernels& kernel = kernels();
   run_ranges(threads, map.tokens, kCombineGrain, [&](int64_t begin, int64_t end) {
-    std::vector<const float*> summands;
-    std::vector<float> factor;
+    std::pmr::vector<const float*> summands(scratch());
+    std::pmr::vector<float> factor(scratch());
     for (int64_t j = begin; j < end; ++j) {
       summands.clear();
       factor.clear();

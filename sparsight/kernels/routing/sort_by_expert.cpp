@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "sparsight/kernels/memory/scratch.h"
+
 namespace sparsight::cpu {
 
 void count_by_expert(const int64_t* expert, int64_t assignments, int64_t* counts) {
@@ -18,7 +20,7 @@ void expert_offsets(const int64_t* expert, const bool* kept, int64_t assignments
 
 void order_by_expert(const int64_t* expert, const bool* kept, int64_t assignments, int64_t experts,
                      const int64_t* offsets, int64_t* order) {
-  std::vector<int64_t> next(offsets, offsets + experts);
+  std::pmr::vector<int64_t> next(offsets, offsets + experts, scratch());
   for (int64_t a = 0; a < assignments; ++a)
     if (kept[a]) order[next[static_cast<size_t>(expert[a])]++] = a;
 }
