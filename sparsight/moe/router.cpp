@@ -31,15 +31,15 @@ void Router::report_metrics(const RouterInput& input, Routing& routing) {
   routing.metrics = checked_metrics(*this, input, routing);
   std::vector<std::string> names;
   for (const RoutingMetric& metric : routing.metrics) names.push_back(metric.name);
-  if (!metric_names_) metric_names_ = names;
-  if (*metric_names_ == names) return;
+  std::call_once(named_, [&] { metric_names_ = names; });
+  if (metric_names_ == names) return;
   const auto list = [](const std::vector<std::string>& of) {
     std::string text;
     for (const std::string& name : of) text += (text.empty() ? "" : ", ") + name;
     return "[" + text + "]";
   };
   fail(router_title(*this, input.layer), ": metrics() has the names ", list(names), ", at first they were ",
-       list(*metric_names_), "; return the same ones for every routing");
+       list(metric_names_), "; return the same ones for every routing");
 }
 
 Routing Router::route(const RouterInput& input) {

@@ -3,7 +3,7 @@
 
 #include <map>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -124,7 +124,8 @@ class Router : public torch::nn::Module {
   Routing validated(const RouterInput& input);  // choose(), and validate_routing.h
   void report_metrics(const RouterInput& input, Routing& routing);
 
-  std::optional<std::vector<std::string>> metric_names_;  // of the first routing
+  std::once_flag named_;
+  std::vector<std::string> metric_names_;  // of the first routing
   int64_t assumed_choices_ = 1;
   std::string registered_name_;
   RouterShape registered_shape_;
@@ -136,7 +137,7 @@ class SoftRouter : public Router {
   bool mixes_tokens() const final { return true; }
 
  protected:
-  // As choose(); it need not set layer, layout or valid.
+  // What choose() is to the other routers. It need not set layer, layout or valid.
   virtual SoftRouting mix(const RouterInput& input) = 0;
   Routing choose(const RouterInput& input) final;
 };

@@ -12,6 +12,7 @@ torch_sources(
   train/algorithm_context.cpp
   train/dense_agreement.cpp
   train/erm.cpp
+  train/final_evaluation.cpp
   train/initial_weights.cpp
   train/loss_step.cpp
   train/register_algorithms.cpp
