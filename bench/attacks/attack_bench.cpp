@@ -39,7 +39,7 @@ Timed plain(std::function<void()> work) {
 
 void pass_rows(AttackedVit& vit, const AttackBenchSettings& settings, const Peak& peak) {
   const auto erm = vit.algorithm("erm", 0), pgd = vit.algorithm("pgd_training", settings.steps);
-  // As many gradients as the attack takes, so that both last as long.
+  // Takes as many gradients as the attack does, so that both last as long.
   const auto gradients = [&] {
     for (int64_t i = 0; i < settings.steps; ++i) vit.input_gradient();
   };

@@ -18,7 +18,7 @@ at::Tensor noise_image(int64_t channels, int64_t height, int64_t width) {
   return image;
 }
 
-// As many images as MNIST's training split has, in memory.
+// Holds as many images as MNIST's training split has, in memory.
 class MemorySet : public DataSet {
  public:
   explicit MemorySet(at::Tensor image) : image_(std::move(image)) {

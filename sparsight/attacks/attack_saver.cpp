@@ -32,7 +32,7 @@ int64_t checked_count(const Json& json) {
   return count;
 }
 
-// As it was in memory too: kernels may round differently for other strides.
+// Restores the layout in memory too: kernels may round differently for other strides.
 at::Tensor with_strides(const at::Tensor& values, const Json& json) {
   if (json.empty()) return values;
   std::vector<int64_t> strides;

@@ -106,7 +106,7 @@ at::Tensor Pgd::perturb(AttackedModel& model, const AttackBatch& batch) const {
     run_once(model, batch, restart, best);
     loop.mark(restart + 1);
   }
-  // Without projections the steps add up to epsilon, but for rounding.
+  // The steps of the attack that never projects add up to epsilon, but for rounding.
   return strict_ ? best.pixels : Projection(batch.pixels, context().threat).to_ball(best.pixels);
 }
 

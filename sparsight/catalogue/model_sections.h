@@ -6,7 +6,7 @@
 
 namespace sparsight {
 
-// With all components registered so far.
+// The sections with all components registered so far.
 std::vector<Section> model_sections();
 
 // These sections of `config`, whose others are ignored, with defaults for settings that it does not name. origin: what

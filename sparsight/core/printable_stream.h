@@ -8,7 +8,7 @@
 
 namespace sparsight {
 
-// As printable(name) of core/printable.h, except for the control characters in `kept`.
+// Escapes as printable(name) of core/printable.h does, except for the control characters in `kept`.
 std::string printable(std::string_view name, std::string_view kept);
 
 // Passes text on to another stream line by line, escaped by printable(); newlines and tabs stay.

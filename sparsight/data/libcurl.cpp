@@ -7,7 +7,7 @@
 namespace sparsight {
 namespace {
 
-// With the version of its interface, which is that of the headers since 2006.
+// The name has the version of the interface, which is that of the headers since 2006.
 #ifdef __APPLE__
 constexpr const char* kLibrary = "libcurl.4.dylib";
 #else

@@ -5,11 +5,11 @@
 
 namespace sparsight {
 
-// As one line that a terminal shows as it is.
+// One line that a terminal shows as it is.
 std::string plain_text(const std::string& text);
-// As one line in Markdown, also in a cell of a table: no link, emphasis, code or HTML comes of it.
+// One line of Markdown, also in a cell of a table: no link, emphasis, code or HTML comes of it.
 std::string markdown_text(const std::string& text);
-// As one line in LaTeX, also in a cell of a tabular; "+/-" becomes the sign. Characters beyond ASCII need a document in
+// One line of LaTeX, also in a cell of a tabular; "+/-" becomes the sign. Characters beyond ASCII need a document in
 // UTF-8, as LaTeX expects since 2018.
 std::string latex_text(const std::string& text);
 

@@ -10,7 +10,7 @@ namespace sparsight {
 // "rotated_mnist" are the same dataset.
 std::string comparable_name(const std::string& name);
 
-// As in DomainBed's tables, "RotatedMNIST", whatever way the name is written; others as they are.
+// The name in DomainBed's tables ("RotatedMNIST"), whatever way it is written here; other names stay as they are.
 std::string dataset_title(const std::string& dataset);
 
 // The titles of environments 0 to count - 1: DomainBed's names; for a dataset that it does not know `names`, where

@@ -50,7 +50,7 @@ std::string checkpoint_path(const std::string& path, const std::string& which) {
 
 constexpr const char* kItsConfiguration = "its configuration";
 
-// With defaults for settings that are newer than the checkpoint. How it was trained (perhaps with an optimiser unknown
+// Settings that are newer than the checkpoint get their defaults. How it was trained (perhaps with an optimiser unknown
 // here) does not matter.
 Json resolved_config(const Checkpoint& checkpoint) {
   check_trained_names(checkpoint.config, model_sections());

@@ -25,7 +25,7 @@ void check_model_exists(const std::string& path) {
     fail(printable(path), ": no such file or folder; name a run folder, a checkpoint or a file of weights");
 }
 
-// As TOML, whose text is UTF-8; what is no TOML is taken as it is.
+// Writes the path as TOML, whose text is UTF-8; a path that is no UTF-8 is taken as it is.
 std::string data_root_override(const std::string& folder) {
   return "data.root=" + (is_utf8(folder) ? Json(folder).dump() : folder);
 }

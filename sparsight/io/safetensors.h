@@ -32,7 +32,7 @@ SafetensorsHeader read_safetensors_header(const std::string& path);
 // Only the metadata, without reading tensors.
 std::map<std::string, std::string> read_safetensors_metadata(const std::string& path);
 
-// With checksums of every tensor and of the header. Written to a temporary file and renamed. At most one tensor at a
+// Adds checksums of every tensor and of the header. Writes a temporary file and renames it. At most one tensor at a
 // time is copied (one on a device or not contiguous).
 void write_safetensors(const std::string& path, const TensorFile& file);
 

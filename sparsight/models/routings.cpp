@@ -17,7 +17,7 @@ void check_alike(const Routing& a, const Routing& b) {
          ": layer, experts, tokens per image, choices per token and slots must be the same");
 }
 
-// Without the fields that only the original pass needs.
+// Leaves out the fields that only the original pass needs.
 Routing replayable(const Routing& from) {
   Routing r;
   r.layer = from.layer;

@@ -9,7 +9,7 @@
 //             "Identity Mappings in Deep Residual Networks"; the paper's network of depth 10 has no such block)
 //   end       norm, relu, global average pooling, linear layer
 //
-// With [moe] blocks = [0] or [-1] an MoE layer replaces the last block's second convolution and its norm, and the block
+// [moe] blocks = [0] or [-1]: an MoE layer replaces the last block's second convolution and its norm, and the block
 // has no shortcut. The layer's tokens are the patches of the first convolution's output. Experts "norm_conv" with
 // router "patch_choice" and its gate "softmax_topl" are the paper's; any others can be chosen. Letters: moe/axes.md.
 #pragma once

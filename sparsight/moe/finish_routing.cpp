@@ -27,7 +27,7 @@ void choose_per_token(Routing& routing, const at::Tensor& expert, const at::Tens
                              " and ", gate.sizes()));
   const int64_t tokens = expert.size(0), k = expert.size(1);
   routing.per_token = k;
-  // Without arange(), expand() and reshape(), which take longer than the routing of one small image.
+  // arange(), expand() and reshape() would take longer than the routing of one small image.
   at::Tensor token = at::empty({tokens * k}, at::kLong), rank = at::empty({tokens * k}, at::kLong);
   int64_t *of_token = token.data_ptr<int64_t>(), *of_rank = rank.data_ptr<int64_t>();
   for (int64_t t = 0; t < tokens; ++t)

@@ -131,7 +131,7 @@ LossOptions with_router_weights(const LossOptions& options, const Router& router
       check_weight(loss.name, loss.weight);
     }
   });
-  // Without noise the default weights have no load loss.
+  // The default weights of a router without noise have no load loss.
   if (!router.has_noise()) {
     std::erase_if(paper, [](const LossWeight& loss) { return needs_noise(loss.name); });
     refuse_load_losses(options, router, layer);

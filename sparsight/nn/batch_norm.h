@@ -59,7 +59,7 @@ class BatchNormImpl : public torch::nn::Module, public Initialized {
 };
 TORCH_MODULE(BatchNorm);
 
-// As torchvision's networks have it: PyTorch's epsilon 1e-5 and momentum 0.1.
+// The norm of torchvision's networks: PyTorch's epsilon 1e-5 and momentum 0.1.
 BatchNorm torchvision_norm(int64_t channels);
 
 }  // namespace sparsight

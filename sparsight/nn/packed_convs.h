@@ -16,7 +16,7 @@ struct BatchNormAffine {
 };
 BatchNormAffine batch_norm_affine(const BatchNormImpl& norm);
 
-// Without a norm, or with the batch norm that follows the convolution folded into its weights and bias, in fp64. A
+// The step of a convolution. `folded`, the batch norm after it, is folded into its weights and bias in fp64. A
 // convolution of several groups must be depthwise.
 engine::ConvStep conv_step(const ConvImpl& conv, WeightType type, const BatchNormImpl* folded = nullptr);
 engine::Affine packed_affine(const BatchNormImpl& norm);

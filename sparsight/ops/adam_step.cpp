@@ -21,7 +21,7 @@ bool is_fp32_on_cpu(const AdamTensors& p) {
   return true;
 }
 
-// As torch's operations in place do, so that autograd detects saved tensors that were overwritten.
+// Counts versions as torch's in-place operations do, so that autograd detects saved tensors that were overwritten.
 void count_writes(const AdamTensors& p) {
   for (const at::Tensor* x : {&p.value, &p.exp_avg, &p.exp_avg_sq, &p.average})
     if (x->defined() && !x->is_inference()) x->unsafeGetTensorImpl()->bump_version();

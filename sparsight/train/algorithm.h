@@ -108,7 +108,7 @@ class AlgorithmRegistry : public Registry<std::shared_ptr<Algorithm>, AlgorithmC
     const auto found = facts_.find(name);
     return found == facts_.end() ? AlgorithmFacts() : found->second;
   }
-  // As tables name it.
+  // The name in tables.
   std::string title(const std::string& name) const {
     const AlgorithmFacts known = facts(name);
     return known.title.empty() ? name : known.title;

@@ -36,7 +36,7 @@ std::vector<RoutedImage> routed_images(const Batch& batch) {
   return images;
 }
 
-// As eval --save-routing writes it.
+// The source that eval --save-routing writes.
 Json routing_source(const RecordSource& source) {
   return {{"checkpoint", printable(source.checkpoint)},
           {"step", source.step},

@@ -54,8 +54,8 @@ struct PieceShape {
   int64_t classes = 0;
   size_t stages = 0;
 };
-// Without `batch`, which the dataset has. Raises Error, naming the folder, for a damaged one: another shape, or values
-// that no attack writes.
+// The shard without `batch`, which the dataset has. Raises Error, naming the folder, for a damaged one: another shape,
+// or values that no attack writes.
 AttackShard read_piece(const std::string& folder, const PieceShape& shape);
 
 // [B] bool: classified correctly as they are, and so after the attack.

@@ -22,7 +22,7 @@ struct Cifar100Options {
 // Its super-classes are vehicles and animals (data/known_superclasses.h).
 DataSplits make_cifar10(const Cifar10Options& options, const DataContext& context);
 
-// With fine labels, the coarse ones are the super-classes.
+// Where the labels are the fine ones, the coarse ones are the super-classes.
 DataSplits make_cifar100(const Cifar100Options& options, const DataContext& context);
 
 }  // namespace sparsight

@@ -14,7 +14,7 @@ namespace sparsight {
 
 class TransformPipeline {
  public:
-  // Without steps: uint8 0..255 becomes fp32 0..1.
+  // A pipeline of no steps: uint8 0..255 becomes fp32 0..1.
   TransformPipeline() = default;
   // `steps`: a list of tables, each with `op` and the settings of that op. `where` names the list in errors
   // ("transforms.train"). Raises UsageError for unknown ops and settings, and for a second `normalize`.

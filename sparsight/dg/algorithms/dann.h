@@ -4,7 +4,7 @@
 //
 //   L_d = CE(domain) + penalty mean_i |d(sum CE) / d input_i|²
 //
-// With n = 1, 2, ... the number of the update and s = d_steps: if n mod (1 + s) < s, the discriminator minimises L_d,
+// n = 1, 2, ... is the number of the update and s = d_steps. If n mod (1 + s) < s, the discriminator minimises L_d,
 // else the model minimises CE(class) - lambda L_d. Conditional (cdann): a learned embedding of the class is added to
 // the features, and image i of class y counts 1 / (images of class y times K) in the sum that replaces the mean CE.
 //

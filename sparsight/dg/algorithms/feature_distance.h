@@ -18,7 +18,7 @@ at::Tensor coral_distance(const at::Tensor& a, const at::Tensor& b);
 // Squared maximum mean discrepancy (Gretton et al. 2012; Li et al. 2018, "Domain Generalization with Adversarial
 // Feature Learning"): mean K(a,a) + mean K(b,b) - 2 mean K(a,b), K(x,y) = sum over widths g of exp(-g |x - y|²). [].
 at::Tensor mmd_distance(const at::Tensor& a, const at::Tensor& b, const std::vector<double>& widths);
-// With the widths 1e-3, 1e-2, ..., 1e3.
+// The kernel widths are 1e-3, 1e-2, ..., 1e3.
 at::Tensor mmd_distance(const at::Tensor& a, const at::Tensor& b);
 
 // The mean over all pairs of domains; 0 for one domain.

@@ -9,7 +9,7 @@
 //              losses in the queue are above the threshold; else the head is averaged
 //   at the end the heads are averaged as long as some loss of the rest is not above the threshold
 //
-// Without a start, the last segment is the result. All segments weigh the same.
+// Where the valley has no start, the last segment is the result. All segments weigh the same.
 //
 // Differs from the authors' code, which skips the oldest segment that it looks back to and counts the first one twice,
 // here each counts once.
@@ -40,7 +40,7 @@ class LossValley {
 
   // The next segment; ignored once the valley has ended.
   void add(WeightSegment segment);
-  // As it is when the training ends here; this one can go on.
+  // The valley if the training ends here; this one can go on.
   LossValley finished() const;
 
   bool has_started() const { return start_ >= 0; }

@@ -29,7 +29,7 @@ class MlpLayers {
   // dropout: of the hidden layers before their activation, with masks from the stream "<name>.dropout<i>".
   at::Tensor forward(const at::Tensor& x, double dropout, const StepRandom& random) const;
   at::Tensor forward(const at::Tensor& x) const { return forward(x, 0, {}); }
-  // Without dropout, and with leaky ReLU: leak x below 0.
+  // Applies no dropout, and leaky ReLU: leak x below 0.
   at::Tensor forward(const at::Tensor& x, double leak) const;
 
   NamedTensors tensors() const;  // "0.weight", "0.bias", "1.weight", ...

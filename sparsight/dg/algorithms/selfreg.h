@@ -1,6 +1,6 @@
 // SelfReg (Kim et al. 2021, "SelfReg: Self-supervised Contrastive Regularization for Domain Generalization", as in
 // DomainBed). Images are paired with random ones of the same class, twice; lambda ~ Beta(1/2, 1/2) is drawn per step.
-// With logits l, features z, projected features q = projection(z), partners ' and '':
+// l are logits, z features, q = projection(z) projected features, ' and '' mark partners:
 //
 //   l~ = lambda l' + (1 - lambda) l'',   q~ likewise
 //   CE + min(CE, 1) [lambda (MSE(l, l') + w MSE(z, q')) + (1 - lambda) (MSE(l, l~) + w MSE(z, q~))]

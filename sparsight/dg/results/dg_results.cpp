@@ -117,7 +117,7 @@ Json hparams_of(const DgRun& run, const Json& config) {
   return hparams;
 }
 
-// As the folder's results.jsonl has it: a run that is done needs its data no more.
+// The identity in the folder's results.jsonl: a run that is done needs its data no more.
 std::string written_identity(const std::string& folder) {
   const std::string file = folder + "/results.jsonl";
   if (!std::filesystem::exists(file)) return "";

@@ -97,7 +97,7 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
-// With all its digits where it is a count.
+// A count keeps all its digits.
 std::string number_of_fact(double value) {
   return std::floor(value) == value && std::abs(value) < 1e15 ? std::to_string(static_cast<int64_t>(value))
                                                               : cat(value);

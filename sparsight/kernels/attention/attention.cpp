@@ -44,7 +44,7 @@ void attention_forward(Threads& threads, const AttentionShape& shape, const floa
   const Kernels& kernel = kernels();
   const AllHeads all(shape, qkv);
   const int64_t queries = shape.queries, width = shape.width;
-  // With fewer heads than keep all threads busy, each is split into parts of its queries, which pack the keys again.
+  // Heads too few to keep all threads busy are split into parts of their queries, each of which packs the keys again.
   const int64_t wanted = pieces_for_all_threads(threads, all.count());
   const Runs parts(queries, std::max(kQueries, (queries + wanted - 1) / wanted));
   run_tasks(threads, all.count() * parts.runs, [&](int64_t number, const auto& claim) {

@@ -52,7 +52,7 @@ auto conv_tile_of(int64_t rows, std::integer_sequence<int, kRows...>) {
   return table[rows - 1];
 }
 
-// With tiles of up to kMax rows.
+// Computes tiles of up to kMax rows.
 template <class V, class W, int kMax>
 void conv_over_panels(const ConvProduct& p) {
   constexpr int kVectors = V::panel_vectors(kMax), kOne = one_panel<V>();

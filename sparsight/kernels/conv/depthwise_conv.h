@@ -20,7 +20,7 @@ class DepthwiseConv {
   WeightType type() const { return type_; }
   int64_t bytes() const { return static_cast<int64_t>((weight_.size() + bias_.size()) * sizeof(float)); }
 
-  // Without a norm before it and without a residual. Products with the zeros around a map are left out. The bits of an
+  // `maps` has no norm before it and no residual. Products with the zeros around a map are left out. The bits of an
   // element do not depend on the part that it is in.
   void run(const ConvMaps& maps, const ConvGeometry& geometry, const ConvPart& part) const;
 

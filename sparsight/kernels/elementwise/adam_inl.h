@@ -7,7 +7,7 @@
 namespace sparsight::cpu {
 namespace {
 
-// As in torch's lerp, so that a share of 1 copies.
+// Computes what torch's lerp does, so that a share of 1 copies.
 template <class V>
 inline typename V::T towards(typename V::T average, typename V::T value, float share) {
   const auto difference = V::add(value, V::mul(V::set1(-1.0f), average));

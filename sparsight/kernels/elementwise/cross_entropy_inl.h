@@ -16,7 +16,7 @@ inline typename V::T vanishing_exponential(typename V::T x) {
   return V::select_negative(V::add(x, V::set1(87.3f)), V::set1(0.0f), exponential<V>(x));
 }
 
-// As load_some(), but with `fill` beyond the row, where a zero could be the row's max.
+// load_some() with `fill` beyond the row, where a zero could be the row's max.
 template <class V>
 inline typename V::T load_filled(const float* p, int count, float fill) {
   if (count == V::lanes) return V::load(p);
@@ -106,8 +106,8 @@ inline TargetSums target_sums(const float* x, const float* targets, float max, i
   return row;
 }
 
-// With m the row's max and s the sum of exp(x - m): sum(t) log s - sum(t (x - m)), which stays exact where the logits
-// are large and log s + m does not.
+// sum(t) log s - sum(t (x - m)), where m is the row's max and s the sum of exp(x - m). It stays exact where the logits
+// are large, and log s + m does not.
 template <class V>
 float cross_entropy(const CrossEntropyRow& row, SoftmaxMoments* moments) {
   const MaxAndSum of_row = max_and_sum<V>(row.logits, row.classes);

@@ -36,8 +36,8 @@ RowMoments layer_norm(const float* x, const float* weight, const float* bias, fl
   return {mean, scale};
 }
 
-// With n the normalised row and h = grad * weight: dx = scale (h - mean(h) - n mean(h n)). One pass for the two means,
-// one for the results.
+// dx = scale (h - mean(h) - n mean(h n)), where n is the normalised row and h = grad * weight. One pass for the two
+// means, one for the results.
 template <class V>
 void layer_norm_backward(const LayerNormRow& row, float* x_grad, float* weight_grad, float* bias_grad) {
   const auto shift = V::set1(-row.moments.mean), scale = V::set1(row.moments.scale);

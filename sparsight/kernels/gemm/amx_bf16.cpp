@@ -60,7 +60,7 @@ class TilesOfC {
       for (int first = 0; first < t_.columns; first += kTileColumns) __builtin_prefetch(t_.c + i * t_.c_ld + first, 1);
   }
 
-  // With zeros for columns that C lacks.
+  // Columns that C lacks become zeros.
   void copy_row(const float* from, float* to) const {
     for (int first = 0; first < kAcross; first += kTileColumns) {
       const int64_t left = max(0, t_.columns - first);

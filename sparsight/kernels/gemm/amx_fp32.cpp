@@ -231,7 +231,7 @@ void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
     return {p.b_transposed ? weights + j * p.b_ld + l : weights + l * p.b_ld + j, p.b_ld, depth_at(l), across,
             !p.b_transposed};
   };
-  // With streaming stores, sums wait in scratch that stays in the cache until the last block of the depth.
+  // Streaming stores: sums wait in scratch that stays in the cache until the last block of the depth.
   const bool waits = p.stream && p.n <= kBlock;
   float* const waiting = reinterpret_cast<float*>(space + kRowsSpace + 2 * kPanelSpace);
   char* panels[] = {space + kRowsSpace, space + kRowsSpace + kPanelSpace};

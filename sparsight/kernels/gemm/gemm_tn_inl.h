@@ -67,7 +67,7 @@ void outer_rows(const Tile& t, const float* partial, int64_t rows) {
 // fits into L1 together with the partial sums.
 constexpr int64_t kOuterDepth = 64, kOuterRows = 48;
 
-// With a short depth it is memory-bound, and C is written faster if only some of its rows are written at a time.
+// A product of short depth is memory-bound, and C is written faster if only some of its rows are written at a time.
 template <class V, TileShape kShape>
 void gemm_tn_in(const Gemm& p, float* panel) {
   constexpr int64_t kColumns = kShape.vectors * V::lanes;

@@ -7,7 +7,7 @@
 namespace sparsight::cpu {
 namespace {
 
-// With fewer rows B is read only a few times, and fp32 is as fast.
+// Fewer rows read B only a few times, and fp32 is as fast.
 constexpr int64_t kFewestRounded = 8;
 
 void bf16_product(const Gemm& p, float* space) {

@@ -20,7 +20,8 @@ class TaskTeam {
   TaskTeam(const TaskTeam&) = delete;
   TaskTeam& operator=(const TaskTeam&) = delete;
 
-  // As Threads::run(); alone on this thread if the team is in use. pair_up: threads share cores in pairs (follower.h).
+  // Does what Threads::run() does; alone on this thread if the team is in use. pair_up: threads share cores in pairs
+  // (follower.h).
   void run(int64_t threads, FunctionRef<void()> work, bool pair_up);
 
   // Whether the caller is the work of any team.

@@ -87,11 +87,11 @@ at::Tensor NormConvExperts::outputs(const at::Tensor& rows, const at::Tensor& of
   for (int64_t e = 0; e < experts_; ++e) {
     const int64_t count = end[e + 1] - end[e];
     if (count == 0) continue;
-    // As one image with all rows side by side: torch's sums over one image do not depend on the number of threads.
+    // One image of all rows side by side: torch's sums over one image do not depend on the number of threads.
     const at::Tensor image = patches.narrow(0, end[e], count).transpose(0, 1).reshape({1, channels, count * positions});
     parts.push_back(normalised(image, e, mode).view({channels, count, positions}).transpose(0, 1));
   }
-  // Without rows the parameters stay in the graph, with gradients of 0.
+  // The parameters stay in the graph, with gradients of 0, where there are no rows.
   const at::Tensor ready =
       parts.empty() ? patches * norm_weight.sum().to(type) + norm_bias.sum().to(type) : at::cat(parts);
   const at::Tensor maps = patch_conv(ready.flatten(1), offsets, w1.to(type), b1.to(type), patch_,

@@ -106,7 +106,7 @@ BalancedHierarchicalRouter::BalancedHierarchicalRouter(const BalancedHierarchica
   options_.check(shape.experts);
 }
 
-// As for balanced_batchwise, over all experts; the paper has no term for groups.
+// The loss of balanced_batchwise, over all experts; the paper has no term for groups.
 std::vector<LossWeight> BalancedHierarchicalRouter::default_losses() const { return {{"importance", 0.01}}; }
 
 Routing BalancedHierarchicalRouter::choose(const RouterInput& input) {

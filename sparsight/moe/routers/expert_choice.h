@@ -25,8 +25,8 @@ at::Tensor tokens_of_each(const at::Tensor& sizes, int64_t experts, double exper
 // over experts.
 Routing route_expert_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t groups, double experts_per_token);
 
-// With pool = "batch", as published, a token's experts depend on the other images of the batch, in evaluation too; with
-// "image" on its own image only.
+// pool = "batch", as published: a token's experts depend on the other images of the batch, in evaluation too.
+// pool = "image": they depend on its own image only.
 class ExpertChoiceRouter : public Router, public Initialized {
  public:
   // Raises UsageError where experts_per_token is above the number of experts.

@@ -12,7 +12,7 @@ NoAutocast::NoAutocast() : guard_(c10::autocast_dispatch_keyset) {}
 at::Tensor router_logits(const at::Tensor& tokens, const at::Tensor& weight, const at::Tensor& bias) {
   const NoAutocast fp32;
   const auto type = weight.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
-  // As one group of rows: torch's GEMM sums the weight gradient in an order that depends on the number of threads.
+  // One group of rows: torch's GEMM sums the weight gradient in an order that depends on the number of threads.
   return grouped_linear(tokens.to(type), one_group(tokens), weight.to(type).t().unsqueeze(0),
                         bias.defined() ? bias.to(type).unsqueeze(0) : bias);
 }

@@ -41,7 +41,7 @@ SoftmaxTopKRouter::SoftmaxTopKRouter(const SoftmaxTopKOptions& options, RouterSh
 }
 
 std::vector<LossWeight> SoftmaxTopKRouter::default_losses() const {
-  // As the authors of Puigcerver et al. 2022 do: the load of two experts may be NaN.
+  // The choice of the authors of Puigcerver et al. 2022: the load of two experts may be NaN.
   if (weight.size(0) == 2) return {{"switch", 0.01, "first"}};
   return {{"vmoe_importance", 0.005}, {"vmoe_load", 0.005}};
 }

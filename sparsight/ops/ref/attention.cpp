@@ -43,7 +43,7 @@ AttentionOutput attention_forward(const at::Tensor& qkv, int64_t heads, bool nee
   return output;
 }
 
-// With P the probabilities: dV = P^T dO, dP = dO V^T, and of the scores dS = P (dP - rowsum(dO O)).
+// dV = P^T dO, dP = dO V^T, dS = P (dP - rowsum(dO O)), where P are the probabilities and S the scores.
 at::Tensor attention_backward(const at::Tensor& grad, const at::Tensor& qkv, const AttentionOutput& forward) {
   const int64_t heads = forward.log_sum.size(1), queries = grad.size(1);
   const auto type = qkv.scalar_type();

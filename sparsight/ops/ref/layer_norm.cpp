@@ -23,7 +23,7 @@ LayerNormOutput layer_norm_forward(const at::Tensor& x, const at::Tensor& weight
   return output;
 }
 
-// With n the normalised row and h = grad * weight: dx = scale (h - mean(h) - n mean(h n)).
+// dx = scale (h - mean(h) - n mean(h n)), where n is the normalised row and h = grad * weight.
 LayerNormGradients layer_norm_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight,
                                        const at::Tensor& moments) {
   const at::Tensor mean = moments.narrow(1, 0, 1), scale = moments.narrow(1, 1, 1);

@@ -9,7 +9,7 @@
 
 namespace sparsight {
 
-// As in RoutingStats; without a mean, which older logs may lack, there is nothing to show.
+// The fields of RoutingStats; nothing is shown of older logs that lack the mean.
 struct ExpertsPerToken {
   std::optional<double> chosen, kept;
   std::vector<double> tokens_with, tokens_with_kept;  // tokens with 0, 1, ... experts; the second empty: as the first

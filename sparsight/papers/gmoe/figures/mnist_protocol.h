@@ -10,7 +10,7 @@ namespace sparsight::gmoe {
 
 using MnistDefaults = ProtocolOptions (*)(Scale scale);
 
-// Without its name, title and claims. set: rotated_mnist or colored_mnist.
+// The figure without name, title and claims. set: rotated_mnist or colored_mnist.
 Figure mnist_figure(const std::string& set, MnistDefaults defaults);
 
 // The average of ERM with DomainBed's CNN by training-domain validation.

@@ -37,7 +37,7 @@ std::string big_endian(int64_t value) {
   return bytes;
 }
 
-// As data/readers/idx.h reads them.
+// Writes what data/readers/idx.h reads.
 void write_idx_files(const DataSet& set, const std::string& begin) {
   const DataInfo& info = set.info();
   std::string images("\0\0\x08\x03", 4), labels("\0\0\x08\x01", 4);

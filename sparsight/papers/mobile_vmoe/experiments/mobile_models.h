@@ -23,7 +23,7 @@ struct MobileModel {
   bool is_guided() const { return (routing == kSemantic || routing == kRandom) && lambda > 0; }
 };
 
-// With the settings that a figure does not vary.
+// The model with the settings that a figure does not vary.
 MobileModel model_of(const MobileOptions& options, const std::string& routing);
 
 // All sections of the configuration that trains it, but [superclasses]. A dense model has its last L MLPs k times as

@@ -69,7 +69,7 @@ std::vector<BoundRow> bound_rows() {
   rows.push_back({"routers (lemma 4.1)", "batch B_r", routers.batch, separate});
   rows.push_back({"routers (lemma 4.1)", "iterations T_r", routers.iterations, separate});
   rows.push_back({"routers (lemma 4.1)", "learning rate", routers.learning_rate, separate});
-  // As lemma 4.1 for two classes, times c^2.
+  // Lemma 4.1 for two classes, times c^2.
   rows.push_back({"routers, c classes", "samples N_r", router_samples_of_classes(), separate,
                   "gap^2 disagrees with gap^3 of lemma 4.1", routers.samples * PowerProduct{{{"c", 2}}}});
   const auto savings = [&](const char* name, PmoeTraining training, const PowerProduct& samples,

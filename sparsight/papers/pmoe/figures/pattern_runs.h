@@ -20,7 +20,7 @@ struct PatternTraining {
   double router_lr = 0.2;
   void declare(OptionSet& set);
 };
-// As a field of a job, and back.
+// The training as a field of a job, and back.
 inline constexpr const char* kPatternTraining = "training";
 Json training_json(PatternTraining training);
 PatternTraining training_of(const Json& job);

@@ -53,11 +53,11 @@ class AttackCells {
  public:
   AttackCells(const CellOptions& options, VisionData data, const FigureRun& run);
 
-  // As measure_attack(). Raises Error on an interrupt, as the others.
+  // Calls measure_attack(). Raises Error on an interrupt, as the others do.
   Json measure(const VisionModel& model, int64_t seed, const CellAttack& attack) const;
-  // As measure_transfer(); of a model to itself, as measure().
+  // Calls measure_transfer(), or measure() where source and target are the same model.
   Json transfer(const VisionModel& source, const VisionModel& target, int64_t seed, const CellAttack& attack) const;
-  // As measure_damage().
+  // Calls measure_damage().
   Json damage(const VisionModel& model, int64_t seed, const CellDamage& attack) const;
 
  private:

@@ -55,7 +55,7 @@ void add_moe(Json& sections, const VisionModel& model, const VisionOptions& opti
   sections["moe"] = {{"blocks", blocks}, {"experts", model.experts}};
   sections["router"] = {{"name", "softmax_topk"}, {"k", options.k}};
   sections["capacity"] = {{"factor", options.capacity}};
-  // As the authors' code: with two experts its load loss can be NaN.
+  // The choice of the authors' code: the load loss of two experts can be NaN.
   if (model.experts == 2) sections["losses"] = {{"vmoe_importance", 0}, {"vmoe_load", 0}, {"switch", 0.01}};
 }
 
@@ -98,7 +98,7 @@ Json vision_sections(const VisionModel& model, const VisionOptions& options, Vis
                        {"depth", options.depth},
                        {"heads", options.heads},
                        {"patch", options.patch},
-                       // With K experts of each token in every second block all MLPs have (K + 1) / 2 times the
+                       // K experts of each token in every second block give all MLPs (K + 1) / 2 times the
                        // multiply-adds.
                        {"mlp_ratio", model.name == kWideVit ? 2 * (options.k + 1) : 4}};
   if (model.name == kVmoe) add_moe(sections, model, options);

@@ -31,7 +31,7 @@ struct Choice {
   double capacity = 0;
 };
 
-// As in training, then one of the two otherwise.
+// The choice of the training, then those with another k or another capacity.
 std::vector<Choice> choices_of(const SweepOptions& options) {
   const Choice trained{options.vision.k, options.vision.capacity};
   std::vector<Choice> choices = {trained};
