@@ -190,9 +190,9 @@ void renormalize_kept(Routing& routing) {
 
 }  // namespace
 
-void apply_capacity(Routing& routing, const CapacityOptions& options, double factor, const int64_t* image,
+bool apply_capacity(Routing& routing, const CapacityOptions& options, double factor, const int64_t* image,
                     const int64_t* group) {
-  if (factor == 0 || routing.per_token == 0) return;
+  if (factor == 0 || routing.per_token == 0) return false;
   const TokenGroups groups = token_groups(routing.layout, options, image, group);
   SlotRequests requests{.tokens = routing.tokens,
                         .experts = routing.experts,
@@ -218,6 +218,7 @@ void apply_capacity(Routing& routing, const CapacityOptions& options, double fac
                routing.position.resize(routing.assignments()), routing.kept.resize(routing.assignments()));
   if (options.renormalize) renormalize_kept(routing);
   routing.group_kept();
+  return true;
 }
 
 }  // namespace engine

@@ -68,9 +68,10 @@ void token_priority(const SlotRequests& requests, const double* score, bool sum,
 
 // Drops what exceeds the capacity, as apply_capacity() of moe/capacity.h does. image: [B] numbers of the images in the
 // dataset, by which the setting `group` counts, or null for 0 .. B-1. group: [B], images with the same number are one
-// group; null: by the settings.
-void apply_capacity(Routing& routing, const CapacityOptions& options, double factor, const int64_t* image,
-                    const int64_t* group);
+// group; null: by the settings. Sets kept, position and capacity, and groups what is kept by expert. Returns false, and
+// does nothing, where there is no limit.
+[[nodiscard]] bool apply_capacity(Routing& routing, const CapacityOptions& options, double factor, const int64_t* image,
+                                  const int64_t* group);
 
 }  // namespace engine
 

@@ -6,8 +6,7 @@ void RouteStep::decide(const RouterInput& input, const TokenLayout& layout, Rout
   routing.start(layout, router_->experts());
   router_->choose(input, routing);
   if (routing.mixes_tokens()) return;
-  routing.keep_all();
-  apply_capacity(routing, policy_.capacity, policy_.factor, input.image, input.group);
+  if (!apply_capacity(routing, policy_.capacity, policy_.factor, input.image, input.group)) routing.keep_all();
   apply_gate_rule(routing, policy_.gates);
 }
 
