@@ -12,6 +12,7 @@ constexpr int64_t kEvidence = 30'000'000;  // nanoseconds
 constexpr double kBusy = 0.2, kCalm = 0.05;
 constexpr int kCalmJudgements = 5;
 constexpr double kNewest = 0.25, kCrowded = 0.75, kSpacious = 0.5;
+constexpr double kPresent = 0.4, kGone = 0.2;
 
 // Calls body(number, folder) for each thread of this process.
 template <class Body>
@@ -69,6 +70,7 @@ bool CrowdJudge::update(int64_t others, int64_t processors) {
   average_ += kNewest * (static_cast<double>(others) - average_);
   const double share = average_ / static_cast<double>(std::max<int64_t>(processors, 1));
   crowded_ = share >= (crowded_ ? kSpacious : kCrowded);
+  has_others_ = average_ >= (has_others_ ? kGone : kPresent);
   return crowded_;
 }
 

@@ -25,9 +25,10 @@ class Watcher {
  public:
   void look() {
     const std::lock_guard lock(mutex_);
-    busy = contention_.update(thread_times());
-    if (!busy) crowd_ = {};
-    crowded = busy && crowd_.update(other_ready_threads(), sysconf(_SC_NPROCESSORS_ONLN));
+    const bool delayed = contention_.update(thread_times());
+    if (!delayed) crowd_ = {};
+    crowded = delayed && crowd_.update(other_ready_threads(), sysconf(_SC_NPROCESSORS_ONLN));
+    busy = delayed && crowd_.has_others();
     if (then_) then_();
   }
 

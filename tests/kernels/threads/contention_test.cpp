@@ -75,6 +75,21 @@ TEST(Contention, CrowdedOnceOthersWantThreeQuartersOfTheProcessors) {
   for (int i = 0; i < 50; ++i) EXPECT_FALSE(other.update(1, 2)) << i;
 }
 
+// One other program: 1 - 0.75^2 = 0.44 at the second call; 0.33, 0.25 and 0.18 once it is gone.
+TEST(Contention, OneOtherProgramIsPresent) {
+  cpu::CrowdJudge judge;
+  judge.update(0, 16);
+  EXPECT_FALSE(judge.has_others());
+  judge.update(1, 16);
+  EXPECT_FALSE(judge.has_others());  // 0.25: perhaps by chance
+  judge.update(1, 16);
+  EXPECT_TRUE(judge.has_others());
+  judge.update(0, 16);
+  EXPECT_TRUE(judge.has_others());  // 0.33
+  for (int i = 0; i < 2; ++i) judge.update(0, 16);
+  EXPECT_FALSE(judge.has_others());  // 0.18
+}
+
 TEST(Contention, NotCrowdedOnceOthersAreGone) {
   cpu::CrowdJudge judge;
   for (int i = 0; i < 50; ++i) judge.update(16, 16);
