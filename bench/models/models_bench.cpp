@@ -86,8 +86,8 @@ void serve(const ModelSettings& settings, const ModelCase& which) {
   answer_runs(work_of(model, settings.training), [&] { return peak_now(peaks, which.bf16); });
 }
 
-// The same batch through models with different MLPs, in turn, round after round: a row for each. The first is what the
-// others are compared with.
+// Runs one batch through models with different MLPs, in turn, round after round, and prints a row for each. The first
+// is what the others are compared with.
 void print_models(const ModelSettings& settings, const std::vector<ModelCase>& cases, const Peaks& peaks) {
   std::vector<std::unique_ptr<OurModel>> models;
   for (const ModelCase& which : cases) {

@@ -70,7 +70,7 @@ void print_last(const DgRun& run, const Json& line) {
            << markdown_table(table);
 }
 
-// The same text for every way to write the path of a folder.
+// Returns the same text for every way to write the path of a folder.
 std::string plain_path(const std::string& folder) {
   std::error_code error;
   std::string plain = folder.empty() ? "" : std::filesystem::weakly_canonical(folder, error).native();

@@ -34,7 +34,8 @@ struct RoutingCall {
 // loss:  in  logits, noisy_logits [N,E], noise_scale [N,E] or [], scores [N,E], gate, expert [N,K], valid [N],
 //            target [B,E], threshold [E], token [A]
 //        out [] fp32, or fp64 if any input is; half precision inputs are converted to fp32 first
-//        With token, gate and expert are [A] and a token may have any number of experts. Expert -1 means no choice.
+//        Where token is given, gate and expert are [A] and a token may have any number of experts. Expert -1 means no
+//        choice.
 // The config of a loss: {"loss": "load", "experts": 8, "k": 2, "group_tokens": 0, "variants": {...}}.
 std::vector<at::Tensor> run(const RoutingCall& call);
 

@@ -19,7 +19,7 @@ struct OutputRedundancy {
   double random = 0;    // with the attacked routing's gates, but experts at random
 };
 
-// The same routing with as many distinct experts for each token, uniformly at random. Gates, ranks and drops stay.
+// Replaces each token's experts by as many distinct ones, uniformly at random. Gates, ranks and drops stay.
 // Raises Error unless the routing chooses per token.
 Routing with_random_experts(const Routing& routing, uint64_t seed);
 

@@ -55,7 +55,7 @@ at::Tensor classify(AttackedModel& model, const AttackBatch& batch, int64_t batc
 CascadeResult run_stages(AttackedModel& model, const AttackBatch& batch, const AttackContext& context,
                          const std::vector<CascadeStage>& stages, int64_t batch_size,
                          const CascadeProgress& progress = {});
-// The same with warnings.
+// Calls run_stages(), and adds warnings to its result.
 CascadeResult run_cascade(AttackedModel& model, const AttackBatch& batch, const AttackContext& context,
                           const std::vector<CascadeStage>& stages, int64_t batch_size);
 

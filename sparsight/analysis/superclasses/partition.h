@@ -10,7 +10,7 @@
 
 namespace sparsight {
 
-// The same division with its clusters numbered by their smallest items: the cluster of item 0 is 0, and so on.
+// Numbers the clusters of a division by their smallest items: the cluster of item 0 is 0, and so on.
 std::vector<int64_t> renumbered(const std::vector<int64_t>& cluster_of);
 
 // The items of each cluster, ascending. cluster_of: numbers 0 .. E-1.
