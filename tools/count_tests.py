@@ -41,6 +41,8 @@ def main(folder):
             word = line.split(" ", 1)[0]
             if word in ("passed", "failed", "skipped"):
                 counts[word] += 1
+            if word == "failed":
+                print(line)
     if skipped:
         print("skipped:", ", ".join(skipped))
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")

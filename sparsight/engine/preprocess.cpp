@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <utility>
 
 #include "sparsight/core/error.h"
 #include "sparsight/engine/resize_bytes.h"
@@ -31,10 +31,10 @@ ByteImageView cropped(ByteImageView image, int64_t height, int64_t width) {
 // An image between two steps: a view, of the caller's bytes or of its own.
 struct Current {
   ByteImageView view;
-  std::optional<ByteImage> own = std::nullopt;
+  ByteImage own = {0, 0, 0};
   void set(ByteImage image) {
     own = std::move(image);
-    view = own->view();
+    view = own.view();
   }
 };
 
@@ -79,7 +79,7 @@ bool Preprocessing::run(const ByteImageView& given, float* pixels) const {
     image.view.height = 0;
   }
   if (!fits(image) && !own_size) {
-    image = {given};
+    image.view = given;
     const double scale = std::max(static_cast<double>(height) / static_cast<double>(given.height),
                                   static_cast<double>(width) / static_cast<double>(given.width));
     resize(image, std::max(height, scaled(given.height, scale)), std::max(width, scaled(given.width, scale)), false);
