@@ -29,7 +29,9 @@ class DataSet {
   virtual ~DataSet() = default;
   virtual const DataInfo& info() const = 0;
   virtual int64_t size() const = 0;
-  virtual Sample get(int64_t index) const = 0;     // 0 <= index < size(); raises Error for an unreadable image
+  virtual Sample get(int64_t index) const = 0;  // 0 <= index < size(); raises Error for an unreadable image
+  // Raises Error for an image that is cheaply seen to be unreadable: its file is missing, empty, cut off or no image.
+  virtual void check(int64_t) const {}
   virtual int64_t label(int64_t index) const = 0;  // without decoding the image
   virtual int64_t domain(int64_t) const { return 0; }
   // All classes of the image, ascending; of multi-label data more than label(), the first one.

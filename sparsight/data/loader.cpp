@@ -223,9 +223,7 @@ std::optional<Sample> Loader::read(int64_t index, std::vector<Skipped>& skipped)
   try {
     return data_->get(index);
   } catch (const Error& error) {
-    if (options_.on_bad_image != "skip")
-      fail(error.what(), "; `sparsight data verify` lists all such images, and loader.on_bad_image = \"skip\" goes on ",
-           "without them");
+    if (options_.on_bad_image != "skip") fail(error.what(), kBadImageAdvice);
     skipped.push_back({index, error.what()});
     return std::nullopt;
   }

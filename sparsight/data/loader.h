@@ -17,6 +17,10 @@
 
 namespace sparsight {
 
+// What to do about an image that cannot be read, at the end of an error.
+inline constexpr const char* kBadImageAdvice =
+    "; `sparsight data verify` lists all such images, and loader.on_bad_image = \"skip\" goes on without them";
+
 struct LoaderOptions {
   int64_t batch = 64;
   int64_t eval_batch = 256;

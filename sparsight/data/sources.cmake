@@ -50,6 +50,7 @@ set_source_files_properties(data/transforms/affine.cpp data/transforms/enhance.c
 
 # Readers, decorators, the sets of files and what looks at, checks, writes and fetches them.
 loop_sources(
+  data/check_images.cpp
   data/class_folders.cpp
   data/download.cpp
   data/export_images.cpp
@@ -58,6 +59,7 @@ loop_sources(
   data/hash.cpp
   data/libcurl.cpp
   data/locate.cpp
+  data/look_at_all.cpp
   data/places.cpp
   data/remote_sets.cpp
   data/shared_images.cpp

@@ -1,18 +1,14 @@
 #include "sparsight/data/verify.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <filesystem>
-#include <map>
-#include <mutex>
 #include <sstream>
 #include <system_error>
-#include <thread>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/data/hash.h"
+#include "sparsight/data/look_at_all.h"
 #include "sparsight/data/readers/folder.h"
 #include "sparsight/data/readers/image.h"
 #include "sparsight/data/register_data.h"
@@ -23,44 +19,13 @@ namespace {
 
 using VerifyProgress = std::function<void(int64_t, int64_t)>;
 
-// Calls `look` for 0 to count - 1 on all cores; its complaints are listed in order.
-void look_at_all(int64_t count, const std::function<void(int64_t)>& look, const VerifyProgress& progress,
-                 Verification& result) {
-  std::atomic<int64_t> next = 0, done = 0;
-  std::mutex mutex;
-  std::map<int64_t, std::string> problems;
-  std::exception_ptr failure;  // not the fault of an image: out of memory
-  const auto work = [&] {
-    try {
-      for (int64_t i = next++; i < count && !interrupted(); i = next++) {
-        try {
-          look(i);
-        } catch (const Error& error) {
-          const std::lock_guard lock(mutex);
-          problems[i] = error.what();
-        }
-        progress(++done, count);
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      failure = std::current_exception();
-      next = count;
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    const int64_t cores = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 16);
-    try {
-      for (int64_t t = 1; t < std::min(cores, count); ++t) threads.emplace_back(work);
-    } catch (const std::system_error&) {  // no more threads available: fewer do the work
-    }
-    work();
-  }
-  if (failure) std::rethrow_exception(failure);
-  result.interrupted = result.interrupted || done < count;
-  result.images += done - std::ssize(problems);
-  result.looked_at += done;
-  for (auto& [index, problem] : problems) result.problems.push_back(std::move(problem));
+void count_all(int64_t count, const std::function<void(int64_t)>& look, const VerifyProgress& progress,
+               Verification& result) {
+  const Looks looks = look_at_all(count, look, progress);
+  result.interrupted = result.interrupted || looks.done < count;
+  result.images += looks.done - std::ssize(looks.problems);
+  result.looked_at += looks.done;
+  for (const auto& [index, problem] : looks.problems) result.problems.push_back(problem);
 }
 
 // Lines of sha256sum(1): a digest, two spaces (or a space and a star) and a name.
@@ -103,7 +68,7 @@ IgnoredFiles verify_folders(const std::string& name, const std::string& root, co
   const auto scan_and_look = [&](const FolderScan& scan, const std::string& part = "") {
     ignored.add(scan.ignored, part);
     result.problems.insert(result.problems.end(), scan.problems.begin(), scan.problems.end());
-    look_at_all(
+    count_all(
         static_cast<int64_t>(scan.images.size()), [&](int64_t i) { read_image(scan.images[i].path); }, progress,
         result);
   };
@@ -149,7 +114,7 @@ Verification verify_set(const LocatedSet& set, const std::function<void(int64_t,
     for (const DataSetPtr& part : {splits.validation, splits.test})
       if (part && std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
     for (const DataSetPtr& part : parts)
-      look_at_all(
+      count_all(
           part->size(), [&](int64_t i) { part->get(i); }, progress, result);
   } catch (const UsageError&) {
     throw;

@@ -4,6 +4,7 @@
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/log.h"
+#include "sparsight/data/check_images.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/fit_to_data.h"
 #include "sparsight/data/transforms/transform_options.h"
@@ -122,6 +123,7 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSp
   fit_transforms(setup.config, splits.train->info());
   const TransformOptions transforms = read_section<TransformOptions>(setup.config, "transforms");
   const LoaderOptions loader = read_section<LoaderOptions>(resolved, "loader");
+  if (fresh && loader.on_bad_image == "error") check_images(splits);
   const TransformPipeline train_transforms(transforms.train, "transforms.train");
   const TransformPipeline eval_transforms(transforms.eval, "transforms.eval");
   const DataInfo& own = splits.train->info();

@@ -1,6 +1,8 @@
 // A run over files of which some cannot be read: each is named once, counted in the metrics and at the end.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "sparsight/core/json_text.h"
 #include "sparsight/io/atomic_file.h"
 #include "tests/data/sets/set_files.h"
@@ -26,21 +28,38 @@ std::string write_set(const TemporaryFolder& folder) {
   return folder.path("set");
 }
 
-TEST(UnreadableImages, AreNamedOnceAndCounted) {
-  const TemporaryFolder folder;
-  const std::string run = folder.path("run"), resize = "{op = \"resize\", size = [16, 16]}";
-  const std::vector<std::string> settings{"--set", "data.name=folder",
-                                          "--set", "data.root=" + write_set(folder),
-                                          "--set", "data.channels=1",
-                                          "--set", "transforms.train=[" + resize + "]",
-                                          "--set", "transforms.eval=[" + resize + "]",
-                                          "--set", "train.epochs=2",
-                                          "--set", "loader.on_bad_image=skip"};
+// A training on these files into folder/run.
+std::vector<std::string> train_on(const TemporaryFolder& folder, const std::string& set) {
+  const std::string resize = "{op = \"resize\", size = [16, 16]}";
   std::string config = kTinyConfig;
   const size_t data = config.find("[data]"), loader = config.find("[loader]");
   config.replace(data, loader - data, "");
-  std::vector<std::string> arguments{"train", folder.write("c.toml", config), "--out", run};
-  arguments.insert(arguments.end(), settings.begin(), settings.end());
+  return {"train", folder.write("c.toml", config),
+          "--out", folder.path("run"),
+          "--set", "data.name=folder",
+          "--set", "data.root=" + set,
+          "--set", "data.channels=1",
+          "--set", "transforms.train=[" + resize + "]",
+          "--set", "transforms.eval=[" + resize + "]",
+          "--set", "train.epochs=2"};
+}
+
+TEST(UnreadableImages, AreFoundBeforeTheTraining) {
+  const TemporaryFolder folder;
+  const ProgramResult trained = run_program(train_on(folder, write_set(folder)));
+  EXPECT_EQ(trained.exit_code, 1);
+  EXPECT_NE(trained.err.find("set/train/a/3.png is a damaged PNG file"), std::string::npos) << trained.err;
+  EXPECT_NE(trained.err.find("(the first of 3 images that cannot be read); `sparsight data verify` lists all such"),
+            std::string::npos)
+      << trained.err;
+  EXPECT_FALSE(std::filesystem::exists(folder.path("run")));
+}
+
+TEST(UnreadableImages, AreNamedOnceAndCounted) {
+  const TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  std::vector<std::string> arguments = train_on(folder, write_set(folder));
+  arguments.insert(arguments.end(), {"--set", "loader.on_bad_image=skip"});
   const ProgramResult trained = run_program(arguments);
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   EXPECT_EQ(occurrences(trained.err, "skipped an image: "), 3) << trained.err;

@@ -36,6 +36,11 @@ Sample ConcatDataSet::get(int64_t index) const {
   return part.get(inner);
 }
 
+void ConcatDataSet::check(int64_t index) const {
+  const auto [part, inner] = locate(index);
+  part.check(inner);
+}
+
 int64_t ConcatDataSet::label(int64_t index) const {
   const auto [part, inner] = locate(index);
   return part.label(inner);

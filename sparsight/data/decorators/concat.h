@@ -15,6 +15,7 @@ class ConcatDataSet : public DataSet {
   const DataInfo& info() const override { return info_; }
   int64_t size() const override { return ends_.back(); }
   Sample get(int64_t index) const override;
+  void check(int64_t index) const override;
   int64_t label(int64_t index) const override;
   int64_t domain(int64_t index) const override;
   std::vector<int64_t> labels(int64_t index) const override;

@@ -14,6 +14,7 @@ class SubsetDataSet : public DataSet {
   const DataInfo& info() const override { return base_->info(); }
   int64_t size() const override { return static_cast<int64_t>(indices_.size()); }
   Sample get(int64_t index) const override { return base_->get(indices_.at(index)); }
+  void check(int64_t index) const override { base_->check(indices_.at(index)); }
   int64_t label(int64_t index) const override { return base_->label(indices_.at(index)); }
   int64_t domain(int64_t index) const override { return base_->domain(indices_.at(index)); }
   std::vector<int64_t> labels(int64_t index) const override { return base_->labels(indices_.at(index)); }

@@ -27,6 +27,7 @@ class HalvedDomains : public DataSet {
 
   const DataInfo& info() const override { return info_; }
   int64_t size() const override { return all_->size(); }
+  void check(int64_t index) const override { all_->check(index); }
   int64_t label(int64_t index) const override { return all_->label(index); }
   int64_t domain(int64_t index) const override {
     return 2 * all_->domain(index) + (is_out_[static_cast<size_t>(index)] ? 1 : 0);

@@ -1,10 +1,12 @@
 #include "sparsight/data/readers/image.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <vector>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/input_file.h"
 #include "sparsight/data/readers/pixels.h"
 
 namespace sparsight {
@@ -15,12 +17,21 @@ struct ImageFormat {
   std::vector<const char*> endings;  // lower case
   bool (*is)(ByteView bytes);        // by the first bytes
   Pixels (*decode)(ByteView bytes, const std::string& name, int64_t max_pixels);
+  std::string_view last_bytes = {};  // of a whole file; "": its last bytes may be any
 };
 
 const std::vector<ImageFormat>& image_formats() {
   static const std::vector<ImageFormat> formats{
-      {"JPEG", {"jpg", "jpeg"}, [](ByteView bytes) { return starts_with(bytes, "\xFF\xD8\xFF"); }, decode_jpeg},
-      {"PNG", {"png"}, [](ByteView bytes) { return starts_with(bytes, "\x89PNG\r\n\x1A\n"); }, decode_png},
+      {"JPEG",
+       {"jpg", "jpeg"},
+       [](ByteView bytes) { return starts_with(bytes, "\xFF\xD8\xFF"); },
+       decode_jpeg,
+       "\xFF\xD9"},
+      {"PNG",
+       {"png"},
+       [](ByteView bytes) { return starts_with(bytes, "\x89PNG\r\n\x1A\n"); },
+       decode_png,
+       "IEND\xAE\x42\x60\x82"},
       {"WebP",
        {"webp"},
        [](ByteView bytes) { return starts_with(bytes, "RIFF") && starts_with(bytes, "WEBP", 8); },
@@ -102,6 +113,22 @@ at::Tensor decode_image(ByteView bytes, const std::string& name, const ImageDeco
 
 at::Tensor read_image(const std::string& path, const ImageDecoding& decoding) {
   return decode_image(read_bytes(path, kMaxImageFileBytes), printable(path), decoding);
+}
+
+void check_image_file(const std::string& path) {
+  const auto is_whole = [&] {
+    std::array<uint8_t, 8> first{}, last{};
+    const Descriptor file = open_for_reading(path);
+    const size_t size = size_of_file(file, path);
+    if (size < first.size() + last.size()) return false;
+    read_all_at(file.get(), first.data(), first.size(), 0, path);
+    read_all_at(file.get(), last.data(), last.size(), size - last.size(), path);
+    return std::ranges::any_of(image_formats(), [&](const ImageFormat& format) {
+      const size_t marked = format.last_bytes.size();
+      return marked > 0 && format.is(first) && starts_with(last, format.last_bytes, last.size() - marked);
+    });
+  };
+  if (!is_whole()) read_image(path);
 }
 
 const std::string& image_kinds() {

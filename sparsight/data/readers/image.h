@@ -23,6 +23,10 @@ struct ImageDecoding {
 at::Tensor decode_image(ByteView bytes, const std::string& name, const ImageDecoding& decoding = {});
 at::Tensor read_image(const std::string& path, const ImageDecoding& decoding = {});
 
+// Raises Error as read_image() does, for what its first and last bytes show: a JPEG or PNG file that begins and ends as
+// such is not decoded. All others are.
+void check_image_file(const std::string& path);
+
 // The kinds of images that are read, for messages: "JPEG, PNG, ... or TIFF".
 const std::string& image_kinds();
 

@@ -20,4 +20,6 @@ Sample ImageFilesSet::get(int64_t index) const {
   return {read_image(file.path, decoding), file.label, file.domain, file.attributes, file.id, file.labels};
 }
 
+void ImageFilesSet::check(int64_t index) const { check_image_file(files_.at(index).path); }
+
 }  // namespace sparsight

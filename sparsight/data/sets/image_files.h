@@ -23,6 +23,7 @@ class ImageFilesSet : public DataSet {
   const DataInfo& info() const override { return info_; }
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
   Sample get(int64_t index) const override;
+  void check(int64_t index) const override;
   int64_t label(int64_t index) const override { return files_.at(index).label; }
   int64_t domain(int64_t index) const override { return files_.at(index).domain; }
   std::vector<int64_t> labels(int64_t index) const override {

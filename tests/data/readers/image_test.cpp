@@ -15,6 +15,7 @@ using testing::complaint;
 using testing::golden_image;
 using testing::png_file;
 using testing::says;
+using testing::TemporaryFolder;
 
 int largest_difference(const at::Tensor& a, const at::Tensor& b) {
   return a.to(at::kInt).sub(b.to(at::kInt)).abs().max().item<int>();
@@ -94,6 +95,21 @@ TEST(Image, RefusesEveryCutOffFile) {
     }
     EXPECT_GE(refused, static_cast<int>(file.size()) - 12) << name;
   }
+}
+
+// The check of a file agrees with reading it, cut off anywhere.
+TEST(Image, ACheckFindsEveryCutOffFile) {
+  const TemporaryFolder folder;
+  for (const char* name : {"rgb.jpg", "rgb.png", "lossless.webp"}) {
+    const std::string file = golden_image(name);
+    for (size_t length = 0; length <= file.size(); ++length) {
+      const std::string path = folder.write(name, file.substr(0, length));
+      const std::string read = complaint([&] { read_image(path); });
+      EXPECT_EQ(complaint([&] { check_image_file(path); }), read) << length;
+    }
+  }
+  EXPECT_EQ(complaint([&] { check_image_file(folder.path("none.png")); }),
+            complaint([&] { read_image(folder.path("none.png")); }));
 }
 
 TEST(Image, SurvivesEverySingleDamagedByte) {
