@@ -1,7 +1,6 @@
 light_sources(
   dg/ablations.cpp
   dg/cost_facts.cpp
-  dg/escape_names.cpp
   dg/random_range.cpp
   dg/results/published_results.cpp
   dg/results/result_table.cpp

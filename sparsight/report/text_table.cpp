@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sparsight/report/escape_names.h"
+
 namespace sparsight {
 namespace {
 
@@ -28,10 +30,7 @@ std::string aligned(const Rows& rows) {
 std::string markdown(const Rows& rows) {
   std::string lines;
   for (size_t i = 0; i < rows.size(); ++i) {
-    for (std::string cell : rows[i]) {
-      for (size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2) cell.insert(at, "\\");
-      lines += "| " + cell + " ";
-    }
+    for (const std::string& cell : rows[i]) lines += "| " + markdown_text(cell) + " ";
     lines += "|\n";
     if (i == 0) {
       for (size_t c = 0; c < rows[0].size(); ++c) lines += "|---";

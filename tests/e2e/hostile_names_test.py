@@ -11,6 +11,7 @@ import tempfile
 PROGRAM = pathlib.Path(os.environ["SPARSIGHT_PROGRAM"]).resolve()
 HOSTILE = "\x1b]0;x\x07\u009b31m\u202e"  # sets a title; a C1 control sequence; writes right to left
 ESCAPED = r"\x1b]0;x\x07\u009b31m\u202e"
+MARKDOWN = ESCAPED.replace("\\", "\\\\").replace("]", r"\]")
 FORBIDDEN = [*(bytes([c]) for c in range(32) if c not in b"\n\t"), b"\x7f", "\u009b".encode(), "\u202e".encode()]
 CONFIG = """
 [run]
@@ -52,7 +53,7 @@ def run(*arguments, shows=True, json_lines=None, environment=None, ok=None):
     for bad in FORBIDDEN:
         if bad in output:
             fails(f"{what}: printed {bad!r} raw", output)
-    if shows and not any(form.encode() in output for form in (ESCAPED, *(json.dumps(text)[1:-1] for text in (HOSTILE, ESCAPED)))):
+    if shows and not any(form.encode() in output for form in (ESCAPED, MARKDOWN, *(json.dumps(text)[1:-1] for text in (HOSTILE, ESCAPED)))):
         fails(f"{what}: does not show the name", output)
     if ok is not None and (result.returncode == 0) != ok:
         fails(f"{what}: exit code {result.returncode}", output)

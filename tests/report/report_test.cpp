@@ -10,6 +10,7 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/report/charts/line_chart.h"
 #include "sparsight/report/report_page.h"
+#include "sparsight/report/text_table.h"
 #include "tests/report/run_fixture.h"
 
 namespace sparsight::report_test {
@@ -200,6 +201,11 @@ TEST(Report, ADamagedLineCostsAWarningInEveryFormat) {
     EXPECT_NE(result.err.find("2 lines of metrics.jsonl could not be read"), std::string::npos) << result.err;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
+}
+
+TEST(Report, MarkdownShowsForeignNamesAsTheyAre) {
+  EXPECT_EQ(markdown({{"class"}, {"a|b <i> *x* [y](z) `c`"}}),
+            "| class |\n|---|\n| a\\|b \\<i> \\*x\\* \\[y\\](z) \\`c\\` |\n");
 }
 
 TEST(Report, WrongRunsAreOneClearLine) {

@@ -9,7 +9,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/dg/escape_names.h"
+#include "sparsight/report/escape_names.h"
 #include "sparsight/report/html.h"
 
 namespace sparsight {

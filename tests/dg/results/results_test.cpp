@@ -241,7 +241,7 @@ TEST(DgResults, TablesEscapeForeignNames) {
       << latex;
   const std::string markdown = formatted({table}, TableFormat::markdown);
   EXPECT_NE(
-      markdown.find("| 50%\\_\\$a\\$ \\#1 {b}\\\\input\\|c\\* \\[l\\](u) \\<i\\>\\~^\\\\x0a+1 | 50.0 +/- 1.0 |  |\n"),
+      markdown.find("| 50%\\_\\$a\\$ \\#1 {b}\\\\input\\|c\\* \\[l\\](u) \\<i>\\~^\\\\x0a+1 | 50.0 +/- 1.0 |  |\n"),
       std::string::npos)
       << markdown;
   table.rows[0].algorithm = "ERM (mnist_cnn)";

@@ -1,4 +1,4 @@
-#include "sparsight/dg/escape_names.h"
+#include "sparsight/report/escape_names.h"
 
 #include <cctype>
 #include <string_view>
@@ -44,7 +44,7 @@ std::string markdown_text(const std::string& text) {
   const std::string line = printable(text);
   std::string escaped;
   for (size_t i = 0; i < line.size(); ++i) {
-    const bool has_meaning = std::string_view("\\`*_[]<>|~&#$!").find(line[i]) != std::string_view::npos;
+    const bool has_meaning = std::string_view("\\`*_[]<|~&#$!").find(line[i]) != std::string_view::npos;
     if (has_meaning && !(line[i] == '_' && is_within_word(line, i))) escaped += '\\';
     escaped += line[i];
   }
