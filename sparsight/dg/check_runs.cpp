@@ -42,11 +42,13 @@ void check_runs(const DgRunList& runs) {
   constexpr int64_t kRandomChoice = 1;
   std::set<std::string> warned;
   for (const auto& block : runs.blocks()) {
+    // What a configuration may be refused for does not depend on which environments are tested.
+    std::set<std::pair<int64_t, size_t>> checked;  // hyper-parameter seeds and numbers of tested environments
     const int64_t trial = block.at(0).trial_seed, hparams = block.at(0).hparams_seed;
     for (size_t i = 0; i < block.count; ++i) {
       const DgRun run = block.at(i);
       if (run.trial_seed != trial || run.hparams_seed > hparams + kRandomChoice) break;
-      dg_config(run);
+      if (checked.emplace(run.hparams_seed, run.test_envs.size()).second) dg_config(run);
       check_run(run, environments_of_set(run), algorithms().facts(run.algorithm), warned);
     }
   }

@@ -160,10 +160,10 @@ Json dg_arguments(const DgRun& run) {
   return arguments;
 }
 
-void check_same_run(const DgRun& run, const std::string& folder) {
+void check_same_run(const Json& config, const std::string& folder) {
   const std::string file = folder + "/config.toml";
   const Config written = Config::from_text(read_file(file, kMaxConfigBytes), file);
-  const Json before = resolve(written, config_sections()).flatten(), now = dg_config(run).flatten();
+  const Json before = resolve(written, config_sections()).flatten(), now = config.flatten();
   for (const auto& [key, value] : now.items()) {
     if (key == "/run/seed") continue;  // follows from the rest
     // Training decides what "auto" is; without weights to start from it is "router".
@@ -177,14 +177,15 @@ void check_same_run(const DgRun& run, const std::string& folder) {
 }
 
 std::vector<Json> train_dg(const DgRun& run, const std::string& folder) {
+  const Json config = dg_config(run);
   std::ostringstream summary;  // results.jsonl says it
   if (std::filesystem::exists(folder + "/config.toml")) {
-    check_same_run(run, folder);
+    check_same_run(config, folder);
     resume_training(folder, {.go_on = GoOn::same_command}, summary);
   } else {
-    start_training(dg_config(run), folder, /*overwrite=*/false, summary, GoOn::same_command);
+    start_training(config, folder, /*overwrite=*/false, summary, GoOn::same_command);
   }
-  std::vector<Json> lines = dg_results(run, folder);
+  std::vector<Json> lines = dg_results(run, config, folder);
   write_file_atomically(folder + "/results.jsonl", dg_log_text(lines));
   return lines;
 }

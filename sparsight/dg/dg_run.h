@@ -60,11 +60,11 @@ Json dg_settings(const DgRun& run, const Json& config);
 // and eval_mem_gb; null where the run has not measured them. "args" has dataset and algorithm by DomainBed's names,
 // dg_settings() as "settings", data_identity() as "data" and the names of the "environments" too. Of a run that is done
 // also "cost": parameters, active_parameters and multiply_adds of the model. An algorithm that ends with weights of its
-// own, such as an average, has a last line of these, with their name as "result_weights".
-std::vector<Json> dg_results(const DgRun& run, const std::string& folder);
+// own, such as an average, has a last line of these, with their name as "result_weights". config: dg_config(run).
+std::vector<Json> dg_results(const DgRun& run, const Json& config, const std::string& folder);
 
-// Raises Error, with the first difference, if the run in `folder` has another configuration.
-void check_same_run(const DgRun& run, const std::string& folder);
+// Raises Error, with the first difference, if the run in `folder` has another configuration than dg_config() gave.
+void check_same_run(const Json& config, const std::string& folder);
 
 // Trains into `folder`, or goes on there, and writes results.jsonl. Returns its lines. Does nothing but that if the run
 // is done. Raises Error if interrupted, and for a folder with another run.

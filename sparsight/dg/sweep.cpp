@@ -9,10 +9,13 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
+#include "sparsight/core/log.h"
 #include "sparsight/core/named_once.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/dg/data_identity.h"
+#include "sparsight/report/run/run_metrics.h"
 
 namespace sparsight {
 namespace {
@@ -43,7 +46,18 @@ DgRun run_from(const Json& json, const std::string& root) {
   return run;
 }
 
+// A run that is done is not trained again for damaged results, which are made from its log; but for a damaged log it
+// is.
+void forget_if_log_is_damaged(const std::string& run_folder) {
+  if (!std::filesystem::exists(run_folder + "/done")) return;
+  const std::string damage = read_run_metrics(run_folder + "/metrics.jsonl").damage;
+  if (damage.empty()) return;
+  log_warning(printable(run_folder), ": ", damage, ": the job trains anew");
+  std::filesystem::remove_all(run_folder);
+}
+
 Json train_job(const DgRun& run, const std::string& folder) {
+  forget_if_log_is_damaged(folder + "/run");
   const std::vector<Json> lines = train_dg(run, folder + "/run");
   return {{"evaluations", lines.size()}, {"last", lines.back()}};
 }
@@ -76,9 +90,7 @@ std::string job_text(const Json& settings) {
 void add_runs(DgRunList& runs, const DgSweep& sweep) {
   constexpr double kMaxRuns = 1e15;
   const int64_t environments = environments_of_set(sweep.run);
-  std::vector<std::vector<int64_t>> sets =
-      sweep.single_source ? single_source_sets(environments) : test_sets(environments, sweep.pairs);
-  std::erase_if(sets, [&](const auto& tested) { return std::ssize(tested) >= environments; });  // nothing trains
+  const TestSets sets = sweep.single_source ? single_source_sets(environments) : test_sets(environments, sweep.pairs);
   if (static_cast<double>(sweep.trials) * static_cast<double>(sweep.hparams) * static_cast<double>(sets.size()) >
       kMaxRuns)
     fail_usage("the sweep has more than 10^15 runs; use fewer trials or hyper-parameter seeds");
@@ -100,21 +112,27 @@ void add_runs(DgRunList& runs, const DgSweep& sweep) {
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> test_sets(int64_t environments, bool pairs) {
-  std::vector<std::vector<int64_t>> sets;
-  for (int64_t e = 0; e < environments; ++e) sets.push_back({e});
-  for (int64_t first = 0; pairs && first < environments; ++first)
-    for (int64_t second = first + 1; second < environments; ++second) sets.push_back({first, second});
+TestSets test_sets(int64_t environments, bool pairs) {
+  TestSets sets;
+  const auto count = static_cast<size_t>(environments);
+  if (count > 1) sets.append(count, [](size_t e) { return std::vector{static_cast<int64_t>(e)}; });
+  // A block for each first environment: its pairs with all after it.
+  for (size_t first = 0; pairs && count > 2 && first + 1 < count; ++first)
+    sets.append(count - first - 1, [first](size_t i) {
+      return std::vector{static_cast<int64_t>(first), static_cast<int64_t>(first + 1 + i)};
+    });
   return sets;
 }
 
-std::vector<std::vector<int64_t>> single_source_sets(int64_t environments) {
-  std::vector<std::vector<int64_t>> sets;
-  for (int64_t source = 0; source < environments; ++source) {
-    sets.emplace_back();
-    for (int64_t e = 0; e < environments; ++e)
-      if (e != source) sets.back().push_back(e);
-  }
+TestSets single_source_sets(int64_t environments) {
+  TestSets sets;
+  if (environments > 1)
+    sets.append(static_cast<size_t>(environments), [environments](size_t source) {
+      std::vector<int64_t> others;
+      for (int64_t e = 0; e < environments; ++e)
+        if (e != static_cast<int64_t>(source)) others.push_back(e);
+      return others;
+    });
   return sets;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/core/lazy_list.h"
 #include "sparsight/dg/check_runs.h"
 #include "sparsight/dg/dg_run.h"
 #include "sparsight/dg/results/results.h"
@@ -22,11 +23,14 @@ struct DgSweep {
   int64_t first_trial = 0;               // trials have the seeds first_trial, first_trial + 1, ...
 };
 
-// Each environment alone, then each pair: E (E + 1) / 2 sets.
-std::vector<std::vector<int64_t>> test_sets(int64_t environments, bool pairs);
+// Sets of test environments that leave one to train on.
+using TestSets = LazyList<std::vector<int64_t>>;
+
+// Each environment alone, then each pair: of E above 2, E (E + 1) / 2 sets.
+TestSets test_sets(int64_t environments, bool pairs);
 
 // All but each environment: E sets.
-std::vector<std::vector<int64_t>> single_source_sets(int64_t environments);
+TestSets single_source_sets(int64_t environments);
 
 // Their number costs nothing. Raises UsageError for an algorithm, model or dataset that is named twice.
 DgRunList sweep_runs(const DgSweep& sweep);

@@ -207,9 +207,9 @@ TEST(DgRun, AFolderWithAnotherRunIsRefused) {
   DgRun run;
   run.model = "vit";
   folder.write("config.toml", to_toml(dg_config(run)));
-  EXPECT_NO_THROW(check_same_run(run, folder.path()));
+  EXPECT_NO_THROW(check_same_run(dg_config(run), folder.path()));
   run.test_envs = {3};
-  const std::string message = testing::message_of([&] { check_same_run(run, folder.path()); });
+  const std::string message = testing::message_of([&] { check_same_run(dg_config(run), folder.path()); });
   EXPECT_NE(message.find(" holds another run: its data/test_envs/0 is 0, not 3;"), std::string::npos) << message;
   EXPECT_NE(message.find("choose another folder"), std::string::npos) << message;
 }
@@ -229,7 +229,10 @@ TEST(DgRun, G62_ParityIsOneModelAway) {
 TEST(DgSweep, G43_ListsTheRightRuns) {
   EXPECT_EQ(test_sets(4, true).size(), 10u);
   EXPECT_EQ(test_sets(6, true).size(), 21u);
-  EXPECT_EQ(test_sets(3, false), (std::vector<std::vector<int64_t>>{{0}, {1}, {2}}));
+  const std::vector<std::vector<int64_t>> single = test_sets(3, false), all = test_sets(4, true);
+  EXPECT_EQ(single, (std::vector<std::vector<int64_t>>{{0}, {1}, {2}}));
+  EXPECT_EQ(all,
+            (std::vector<std::vector<int64_t>>{{0}, {1}, {2}, {3}, {0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}));
   DgSweep sweep;
   sweep.run.set = "pacs";
   EXPECT_EQ(sweep_runs(sweep).size(), 600u);

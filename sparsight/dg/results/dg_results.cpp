@@ -154,7 +154,7 @@ Json dg_settings(const DgRun& run, const Json& config) {
   return settings;
 }
 
-std::vector<Json> dg_results(const DgRun& run, const std::string& folder) {
+std::vector<Json> dg_results(const DgRun& run, const Json& config, const std::string& folder) {
   const RunMetrics log = read_run_metrics(folder + "/metrics.jsonl");
   if (!log.damage.empty())  // the results would lack an evaluation
     fail(printable(folder), ": ", log.damage, "; remove the folder and run the same command again to train anew");
@@ -168,7 +168,7 @@ std::vector<Json> dg_results(const DgRun& run, const std::string& folder) {
     else
       evaluations[eval.at("step").get<int64_t>()].add(eval);
   }
-  const Json config = dg_config(run), cost = cost_in(log.done), hparams = hparams_of(run, config);
+  const Json cost = cost_in(log.done), hparams = hparams_of(run, config);
   const std::vector<std::string> names = environments_of(folder);
   const Json arguments = full_arguments(run, config, folder, names);
   std::vector<Json> lines;
