@@ -67,6 +67,7 @@ Json assumption_measure(const Json& settings, const FigureRun&) {
   constexpr double kRounding = 1e-6;
   SPARSIGHT_CHECK(!found || last.smallest_gate[label] >= 1.0 / kPatches - kRounding);  // the largest of kPatches gates
   return Json{{"share", 100 * last.share[label]},
+              {"test_samples", (test.labels == static_cast<int64_t>(label)).sum().item<int64_t>()},
               {"gate", found ? Json(last.smallest_gate[label]) : Json()},
               {"stable_from", epoch ? Json(*epoch) : Json()},
               {"expert", last.expert[label]}};
@@ -91,9 +92,10 @@ Figure assumption_figure() {
   figure.needs = "nothing";
   figure.duration = "smoke 2 s, small 30 s, paper 4 min, on 2 cores";
   figure.axes = {"class", "epoch"};
-  figure.measures = {{"share", "samples whose pattern gets the best expert's largest gate (%)", 1},
-                     {"gate", "minimum gate of these patterns", 3},
-                     {"stable_from", "epoch from which both classes stay at 95 % or more", 1}};
+  figure.measures = {
+      {"share", "samples whose pattern gets the best expert's largest gate (%)", 1, {"test_samples", true}},
+      {"gate", "minimum gate of these patterns", 3},
+      {"stable_from", "epoch from which both classes stay at 95 % or more", 1}};
   figure.settings = settings_of(assumption_options);
   figure.jobs = assumption_jobs;
   figure.measure = assumption_measure;

@@ -49,7 +49,11 @@ Json fig9_measure(const Json& job, const FigureRun& run) {
   const auto share = [&](int64_t label) {
     return 100 * report.largest_share(label, report.best_expert(label)).value_or(0);
   };
-  return {{"found_1", share(1)}, {"found_0", share(0)}, {"accuracy", 100 * trial.result.accuracy}};
+  return {{"found_1", share(1)},
+          {"found_0", share(0)},
+          {"images_1", report.images[1]},
+          {"images_0", report.images[0]},
+          {"accuracy", 100 * trial.result.accuracy}};
 }
 
 std::vector<Json> fig9_paper() {
@@ -79,8 +83,8 @@ Figure fig9() {
   figure.needs = kDigitNeeds;
   figure.duration = "smoke 2 s, small 15 s, paper 1 min, on 2 cores";
   figure.axes = {"samples"};
-  figure.measures = {{kFig9Keys[0], "digit 1 found (%)", 1},
-                     {kFig9Keys[1], "digit 0 found (%)", 1},
+  figure.measures = {{kFig9Keys[0], "digit 1 found (%)", 1, {"images_1", true}},
+                     {kFig9Keys[1], "digit 0 found (%)", 1, {"images_0", true}},
                      {"accuracy", "test accuracy (%)", 1, {"test", true}}};
   figure.data = digit_data();
   figure.settings = settings_of(fig9_options);

@@ -95,8 +95,8 @@ Figure router_rates_figure() {
   figure.needs = "nothing";
   figure.duration = "smoke 3 s, small 1 min, paper 5 min, on 2 cores";
   figure.axes = {"data", "patches"};
-  figure.measures = {{"rate", "test samples whose pattern is in the right top-l (%)", 1},
-                     {"clear", "test samples whose pattern scores above all non-confusers (%)", 1}};
+  figure.measures = {{"rate", "test samples whose pattern is in the right top-l (%)", 1, {"test", true}},
+                     {"clear", "test samples whose pattern scores above all non-confusers (%)", 1, {"test", true}}};
   figure.settings = settings_of(router_rates_options);
   figure.jobs = router_rates_jobs;
   figure.measure = router_rates_measure;

@@ -55,16 +55,18 @@ Json spurious_measure(const Json& settings, const FigureRun&) {
   const auto planted = [&](const std::string& part, int64_t count, double with_label) {
     return plant_spurious(model.sample(part, count), model.patterns(), with_label, part, seed);
   };
-  const PlantedSamples broken = planted("test", 1000, 0.5);
+  constexpr int64_t kTest = 1000;
+  const PlantedSamples broken = planted("test", kTest, 0.5);
   const PatchSet train = patch_set(planted("train", settings.at("samples").get<int64_t>(), share).samples, 2),
-                 intact_set = patch_set(planted("intact", 1000, share).samples, 2),
+                 intact_set = patch_set(planted("intact", kTest, share).samples, 2),
                  broken_set = patch_set(broken.samples, 2);
   const int64_t taken = name.ends_with("1") ? 1 : 2;
   PatternRun run = name == "CNN" ? cnn_run() : name.starts_with("joint") ? joint_run(8, taken) : separate_run(taken);
   run.training = training_of(settings);
   const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, intact_set, {seed, seed});
   Json found = {{"intact", 100 * result.accuracy},
-                {"broken", 100 * patch_accuracy(patch_outputs(*result.model, broken_set), broken_set.labels)}};
+                {"broken", 100 * patch_accuracy(patch_outputs(*result.model, broken_set), broken_set.labels)},
+                {"test_samples", kTest}};
   found["planted"] = name == "CNN" ? 100.0 : routed(*result.model, broken_set, broken.planted);
   found["pattern"] = name == "CNN" ? 100.0 : routed(*result.model, broken_set, broken_set.position);
   return found;
@@ -87,8 +89,8 @@ Figure spurious_figure() {
   figure.needs = "nothing";
   figure.duration = "smoke 2 s, small 30 s, paper 3 min, on 2 cores";
   figure.axes = {"model", "samples"};
-  figure.measures = {{"intact", "test accuracy, correlation as in training (%)", 1},
-                     {"broken", "test accuracy, no correlation (%)", 1},
+  figure.measures = {{"intact", "test accuracy, correlation as in training (%)", 1, {"test_samples", true}},
+                     {"broken", "test accuracy, no correlation (%)", 1, {"test_samples", true}},
                      {"planted", "planted patches that some expert takes (%)", 1},
                      {"pattern", "patterns that some expert takes (%)", 1}};
   figure.settings = settings_of(spurious_options);

@@ -16,6 +16,7 @@ ClaimResult learned(double in_distribution, Learned cnn, Learned vit, Learned mo
     return Json{{"accuracy", found.accuracy},
                 {"in_distribution", in_distribution},
                 {"conflicting", found.accuracy - found.reliance / 2},
+                {"together", found.accuracy + found.reliance / 2},
                 {"reliance", found.reliance},
                 {"worst", found.accuracy - found.reliance / 2}};
   };

@@ -72,6 +72,17 @@ TEST(Example1, AccuraciesByHand) {
   EXPECT_NEAR(found.at("worst").get<double>(), 50, 1e-9);
 }
 
+// With n images of each combination, the uniform mean has 4 n, a mean of two has 2 n, and that with the training shares
+// n / (0.45^2 + 0.05^2 + 0.25^2 + 0.25^2) = n / 0.33.
+TEST(Example1, CountsTheImagesBehindItsMeans) {
+  const Json all = cells(0.9, 0.5, 0.7, 1), found = example1_measures(all, {});
+  const auto n = all.at(0).at("images").get<double>();
+  EXPECT_NEAR(found.at("accuracy_images").get<double>(), 4 * n, 1e-9);
+  EXPECT_NEAR(found.at("together_images").get<double>(), 2 * n, 1e-9);
+  EXPECT_NEAR(found.at("conflicting_images").get<double>(), 2 * n, 1e-9);
+  EXPECT_NEAR(found.at("in_distribution_images").get<double>(), n / 0.33, 1e-9);
+}
+
 // A model of the colour alone: ellipses are red, squares blue. 0.45 + 0.25 in training, a half in the test.
 TEST(Example1, ColourAloneIsRightInSeventyPercentOfTheTraining) {
   const Json found = example1_measures(cells(1, 0, 0, 1), {});
