@@ -6,7 +6,7 @@
 // W [K,D] starts as one half of torch's linear layer of 2D inputs. The embedding is the running mean of the domain's
 // features, ema times that of the batch, and carries gradients; in evaluation it is the mean over the batch, as each
 // batch comes from one domain. DomainBed's code overwrites the embedding by N(0,1) noise: embedding = "noise" does that
-// in training and evaluates without. Prediction from a checkpoint knows the model only, and so leaves out W embedding.
+// in training and evaluates without. The best checkpoint keeps W, so that `sparsight eval` adds it too.
 #pragma once
 
 #include "sparsight/dg/algorithms/domain_algorithm.h"
