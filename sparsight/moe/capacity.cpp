@@ -103,9 +103,8 @@ void apply_capacity(Routing& routing, const CapacityOptions& options, double fac
   const auto device = routing.expert.device();
   routing.capacity = capacity.to(device);
   routing.position = positions.to(device);
-  routing.kept = kept.to(device);
+  keep_only(routing, kept.to(device));
   if (options.renormalize) routing.gate = renormalized(routing);
-  finish_routing(routing);
 }
 
 }  // namespace sparsight

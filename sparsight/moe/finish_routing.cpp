@@ -1,25 +1,17 @@
 #include "sparsight/moe/finish_routing.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/validate_routing.h"
 #include "sparsight/ops/sort_by_expert.h"
 
 namespace sparsight {
-namespace {
-
-// Derives order and offsets from expert and kept.
-void group_kept(Routing& routing) {
-  const ExpertGroups groups = sort_by_expert(routing.expert, routing.kept, routing.experts);
-  routing.order = groups.order;
-  routing.offsets = groups.offsets;
-}
-
-}  // namespace
 
 void choose_per_token(Routing& routing, const at::Tensor& expert, const at::Tensor& gate) {
   if (expert.dim() != 2 || expert.size(0) != routing.tokens || gate.sizes() != expert.sizes())
@@ -43,7 +35,18 @@ void finish_routing(Routing& routing) {
   const int64_t assignments = routing.expert.size(0);
   if (!routing.kept.defined()) routing.kept = at::ones({assignments}, routing.expert.options().dtype(at::kBool));
   routing.chosen_count = count_by_expert(routing.expert, routing.experts);
-  group_kept(routing);
+  const ExpertGroups groups = sort_by_expert(routing.expert, routing.kept, routing.experts);
+  routing.order = groups.order;
+  routing.offsets = groups.offsets;
+}
+
+// What is left of the groups has their order, so nothing is sorted again.
+void keep_only(Routing& routing, const at::Tensor& kept) {
+  routing.kept = kept;
+  const at::Tensor stays = kept.index_select(0, routing.order);
+  const at::Tensor before = at::cat({at::zeros({1}, routing.order.options()), stays.cumsum(0)});
+  routing.order = routing.order.masked_select(stays);
+  routing.offsets = before.index_select(0, routing.offsets);
 }
 
 void select_assignments(Routing& routing, const at::Tensor& wanted) {
@@ -55,8 +58,7 @@ void select_assignments(Routing& routing, const at::Tensor& wanted) {
 
 Routing with_first_tokens(Routing routing, int64_t count) {
   if (routing.soft) return routing;
-  routing.kept = routing.kept.logical_and(routing.token.remainder(routing.layout.per_image) < count);
-  group_kept(routing);
+  keep_only(routing, routing.kept.logical_and(routing.token.remainder(routing.layout.per_image) < count));
   return routing;
 }
 

@@ -13,6 +13,9 @@ void choose_per_token(Routing& routing, const at::Tensor& expert, const at::Tens
 // kept). Call it last in a router, and after any change to the assignments.
 void finish_routing(Routing& routing);
 
+// Drops assignments of a finished routing. kept: [A] bool, true for none that was dropped before.
+void keep_only(Routing& routing, const at::Tensor& kept);
+
 // Keeps only the assignments with the indices `wanted` ([A'] int64, increasing), then calls finish_routing().
 void select_assignments(Routing& routing, const at::Tensor& wanted);
 
