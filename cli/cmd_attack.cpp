@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 
+#include "cli/catalogue.h"
 #include "cli/model_arguments.h"
 #include "cli/verbs.h"
 
@@ -12,7 +13,7 @@ namespace {
 constexpr int64_t kMaxImages = 1'000'000'000;
 
 void add_threat_options(CLI::App& verb, AttackRequest& request) {
-  verb.add_option("--attack", request.attack, "autoattack, or one attack: fgsm, pgd, apgd, apgd_t, fab, fab_t, square")
+  verb.add_option("--attack", request.attack, "autoattack, or one attack: " + component_names("attack"))
       ->capture_default_str()
       ->type_name("NAME");
   verb.add_option("--norm", request.norm, "Norm of the perturbations")

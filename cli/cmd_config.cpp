@@ -48,6 +48,12 @@ void add_cost(CLI::App& config) {
   });
 }
 
+void add_catalogue(CLI::App& config) {
+  CLI::App* verb = add_verb(config, "catalogue", "Print the names of all settings and components as a JSON object",
+                            "sparsight config catalogue");
+  verb->callback([] { run_config_catalogue(); });
+}
+
 void add_docs(CLI::App& config) {
   const auto pages = std::make_shared<std::vector<std::string>>();
   CLI::App* verb = add_verb(config, "docs", "Print the reference of all settings as Markdown",
@@ -68,6 +74,7 @@ void add_config(CLI::App& app) {
   add_show(*verb);
   add_check(*verb);
   add_cost(*verb);
+  add_catalogue(*verb);
   add_docs(*verb);
 }
 

@@ -19,6 +19,7 @@ struct ConfigCostArguments {
 void run_config_show(const ConfigArguments& arguments);
 void run_config_check(const ConfigArguments& arguments);
 void run_config_cost(const ConfigCostArguments& arguments);
+void run_config_catalogue();
 void run_config_docs(const std::vector<std::string>& pages);
 
 }  // namespace sparsight::cli

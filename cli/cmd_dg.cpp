@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/catalogue.h"
 #include "cli/verbs.h"
 
 namespace sparsight::cli {
@@ -17,16 +18,13 @@ CLI::App* add_part(CLI::App& verb, const std::string& name, const std::string& s
 }
 
 void add_set_option(CLI::App& verb, std::string& set) {
-  verb.add_option("--dataset", set,
-                  "rotated_mnist, colored_mnist, pacs, vlcs, office_home, terra_incognita, domain_net, sviro, cub_dg, "
-                  "wilds_camelyon, wilds_fmow, or folder: any domain/class/image")
+  verb.add_option("--dataset", set, "One of " + component_names("domainbed") + "; folder is any domain/class/image")
       ->capture_default_str()
       ->type_name("NAME");
 }
 
 void add_model_option(CLI::App& verb, std::string& model) {
-  verb.add_option("--model", model,
-                  "mnist_cnn, resnet18, resnet50, resnet101, vit, gmoe, gmoe_parity (default: DomainBed's)")
+  verb.add_option("--model", model, "One of " + component_names("dg_model") + " (default: DomainBed's)")
       ->type_name("NAME");
 }
 
@@ -168,8 +166,8 @@ void add_ablate(CLI::App& dg) {
       "sparsight dg ablate --dataset pacs --only router --vary router.width=64,256 --vary moe.blocks=[10],[8,10] --out "
       "runs/ablations");
   verb->add_option("--only", arguments->only,
-                   "Factors, separated by commas (default: all): router, temperature, placement, experts, k, noise, "
-                   "importance_loss, load_loss, initial_experts, size; none: only those of --vary")
+                   "Factors, separated by commas (default: all): " + component_names("ablation") +
+                       "; none: only those of --vary")
       ->delimiter(',')
       ->type_name("NAME ...");
   verb->add_option("--vary", arguments->vary, "A factor of your own: any setting and its values; may be repeated")

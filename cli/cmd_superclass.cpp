@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/catalogue.h"
 #include "cli/model_arguments.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
@@ -24,8 +25,7 @@ void add_search_options(CLI::App& verb, SuperclassSearchArguments& search, const
       ->check(CLI::Range(int64_t{2}, int64_t{1000}))
       ->capture_default_str()
       ->type_name("F");
-  verb.add_option("--method", search.method,
-                  "spectral_ward, spectral_kmeans, greedy_modularity, or average_linkage for comparison")
+  verb.add_option("--method", search.method, "One of " + component_names("clustering"))
       ->capture_default_str()
       ->type_name("NAME");
   verb.add_option(

@@ -7,8 +7,8 @@
 #include <new>
 #include <sstream>
 
+#include "cli/catalogue.h"
 #include "cli/output.h"
-#include "cli/setting_keys.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"

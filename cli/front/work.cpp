@@ -22,6 +22,7 @@ void run_compare(const CompareArguments&) { start_full_program(); }
 void run_config_show(const ConfigArguments&) { start_full_program(); }
 void run_config_check(const ConfigArguments&) { start_full_program(); }
 void run_config_cost(const ConfigCostArguments&) { start_full_program(); }
+void run_config_catalogue() { start_full_program(); }
 void run_config_docs(const std::vector<std::string>&) { start_full_program(); }
 void run_data_list() { start_full_program(); }
 void run_data_inspect(const SetArguments&) { start_full_program(); }

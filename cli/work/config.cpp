@@ -1,8 +1,10 @@
+#include "cli/catalogue.h"
 #include "cli/cmd_config.h"
 #include "cli/output.h"
 #include "cli/work/read_config.h"
 #include "sparsight/attacks/register_attacks.h"
 #include "sparsight/core/config_text.h"
+#include "sparsight/core/json_text.h"
 #include "sparsight/core/limits.h"
 #include "sparsight/core/log.h"
 #include "sparsight/io/atomic_file.h"
@@ -33,6 +35,8 @@ void run_config_cost(const ConfigCostArguments& arguments) {
   const CostOptions options{cost_convention(arguments.flops), config.at("loader").at("batch").get<int64_t>()};
   output() << cost_table(model_cost(config, shape, options), options.convention);
 }
+
+void run_config_catalogue() { output() << json_text(catalogue(), 1) << "\n"; }
 
 void run_config_docs(const std::vector<std::string>& pages) {
   std::vector<Section> sections = config_sections();

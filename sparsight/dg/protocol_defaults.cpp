@@ -1,31 +1,23 @@
 #include "sparsight/dg/protocol_defaults.h"
 
 #include <map>
+#include <utility>
 
 #include "sparsight/data/domainbed/domain_sets.h"
-#include "sparsight/dg/algorithms/adrmx.h"
-#include "sparsight/dg/algorithms/arm.h"
-#include "sparsight/dg/algorithms/cad.h"
-#include "sparsight/dg/algorithms/dann.h"
-#include "sparsight/dg/algorithms/miro.h"
-#include "sparsight/dg/algorithms/rdm.h"
-#include "sparsight/dg/algorithms/swad.h"
-#include "sparsight/dg/algorithms/transfer.h"
-#include "sparsight/dg/algorithms/urm.h"
 
 namespace sparsight {
 namespace {
 
-const std::map<std::string, std::vector<ProtocolDefault>>& by_algorithm() {
-  static const std::map<std::string, std::vector<ProtocolDefault>> all{
-      {"adrmx", adrmx_defaults()},       {"arm", arm_defaults()},      {"cad", cad_defaults()},
-      {"cdann", dann_defaults()},        {"cond_cad", cad_defaults()}, {"dann", dann_defaults()},
-      {"miro", miro_defaults()},         {"rdm", rdm_defaults()},      {"swad", swad_defaults()},
-      {"transfer", transfer_defaults()}, {"urm", urm_defaults()}};
+std::map<std::string, std::vector<ProtocolDefault>>& by_algorithm() {
+  static std::map<std::string, std::vector<ProtocolDefault>> all;
   return all;
 }
 
 }  // namespace
+
+void declare_defaults(const std::string& algorithm, std::vector<ProtocolDefault> defaults) {
+  by_algorithm()[algorithm] = std::move(defaults);
+}
 
 const std::vector<ProtocolDefault>& defaults_of_algorithm(const std::string& algorithm) {
   static const std::vector<ProtocolDefault> none;

@@ -29,6 +29,9 @@ struct ProtocolDefault {
   std::string name = {};
 };
 
+// Registers those of an algorithm, beside the algorithm itself (dg/algorithms/register_domain_algorithms.cpp).
+void declare_defaults(const std::string& algorithm, std::vector<ProtocolDefault> defaults);
+
 // Those of an algorithm, by its name; {} for most.
 const std::vector<ProtocolDefault>& defaults_of_algorithm(const std::string& algorithm);
 

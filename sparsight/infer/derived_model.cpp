@@ -1,5 +1,7 @@
 #include "sparsight/infer/derived_model.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -160,15 +162,29 @@ DerivedModel derive_mobilenet(const Tensors& tensors) {
   return derived;
 }
 
+struct Family {
+  const char* model;
+  std::array<const char*, 2> names;  // of tensors that only its files have together
+  DerivedModel (*derive)(const Tensors& tensors);
+};
+constexpr Family kFamilies[] = {
+    {"vit", {"patch_embed.proj.weight", "blocks.0.attn.qkv.weight"}, derive_vit},
+    {"resnet", {"conv1.weight", "layer1.0.conv1.weight"}, derive_resnet},
+    {"mobilenet", {"features.0.0.weight", "features.18.0.weight"}, derive_mobilenet},
+};
+
 }  // namespace
 
 DerivedModel derive_model(const NamedTensors& named, const std::string& path) {
   SPARSIGHT_CHECK(!named.empty());
   const Tensors tensors(named, path);
-  if (tensors.has("patch_embed.proj.weight") && tensors.has("blocks.0.attn.qkv.weight")) return derive_vit(tensors);
-  if (tensors.has("conv1.weight") && tensors.has("layer1.0.conv1.weight")) return derive_resnet(tensors);
-  if (tensors.has("features.0.0.weight") && tensors.has("features.18.0.weight")) return derive_mobilenet(tensors);
-  tensors.fail_derivation("those of vit, resnet and mobilenet are known, this file begins with ", tensors.first());
+  std::string known;
+  for (const Family& family : kFamilies) {
+    if (std::ranges::all_of(family.names, [&](const char* name) { return tensors.has(name); }))
+      return family.derive(tensors);
+    known += cat(known.empty() ? "" : ", ", family.model);
+  }
+  tensors.fail_derivation("those of these models are known: ", known, "; this file begins with ", tensors.first());
 }
 
 }  // namespace sparsight

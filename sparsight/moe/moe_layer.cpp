@@ -28,7 +28,7 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const LayerContext& context)
 std::shared_ptr<Router> MoeLayer::make_own_router(const MoeSpec& spec, const LayerContext& context) {
   if (!context.can_share_router && spec.router.scope == "model")
     fail_usage(
-        "[router] scope = \"model\" is for models with blocks (vit, mlp, cnn, resnet, mobilenet); remove "
+        "[router] scope = \"model\" is for models with blocks, and this one has a router in each of its layers; remove "
         "router.scope");
   if (context.can_share_router && spec.shares_router()) return nullptr;
   return register_module("router", spec.make_router({context.width, spec.options.experts}));

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <vector>
 
-#include "cli/setting_keys.h"
+#include "cli/catalogue.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "tests/fuzz/fuzz.h"
@@ -28,7 +28,16 @@ void parse(std::vector<std::string> arguments) {
 
 }  // namespace
 
-std::vector<std::string> cli::setting_keys() { return {"train.epochs"}; }
+const nlohmann::ordered_json& cli::catalogue() {
+  static const nlohmann::ordered_json names{{"settings", {"train.epochs"}},
+                                            {"components",
+                                             {{"domainbed", {"pacs"}},
+                                              {"dg_model", {"vit"}},
+                                              {"ablation", {"k"}},
+                                              {"attack", {"fgsm"}},
+                                              {"clustering", {"spectral_ward"}}}}};
+  return names;
+}
 
 }  // namespace sparsight
 

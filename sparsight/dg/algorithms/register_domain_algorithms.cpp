@@ -30,6 +30,7 @@
 #include "sparsight/dg/algorithms/trm.h"
 #include "sparsight/dg/algorithms/urm.h"
 #include "sparsight/dg/algorithms/vrex.h"
+#include "sparsight/dg/protocol_defaults.h"
 
 namespace sparsight {
 namespace {
@@ -51,10 +52,12 @@ void register_penalties(AlgorithmRegistry& list) {
                          make_fishr, {.title = "Fishr", .compares = 2});
   list.add<RdmOptions>("rdm", "losses with the same distribution in the worst domain and in all (Nguyen et al.)",
                        make_rdm, {.title = "RDM", .domains = 2});
+  declare_defaults("rdm", rdm_defaults());
   list.add<EqrmOptions>("eqrm", "a quantile of the domains' risks (Eastwood et al.)", make_eqrm,
                         {.title = "EQRM", .domains = 2});
   list.add<MiroOptions>("miro", "features that predict those of the pretrained model (Cha et al.)", make_miro,
                         {.title = "MIRO"});
+  declare_defaults("miro", miro_defaults());
 }
 
 void register_features(AlgorithmRegistry& list) {
@@ -68,19 +71,25 @@ void register_features(AlgorithmRegistry& list) {
                                    make_caus_irl_mmd, {.title = "CausIRL_MMD"});
   list.add<DannOptions>("dann", "features that do not tell a discriminator the domain (Ganin et al.)", make_dann,
                         {.title = "DANN", .compares = 2});
+  declare_defaults("dann", dann_defaults());
   list.add<DannOptions>("cdann", "dann, class by class (Li et al.)", make_cdann, {.title = "CDANN", .compares = 2});
+  declare_defaults("cdann", dann_defaults());
   list.add<CadOptions>("cad", "features whose neighbours are from other domains (Ruan et al.)", make_cad,
                        {.title = "CAD", .domains = 2});
+  declare_defaults("cad", cad_defaults());
   list.add<CadOptions>("cond_cad", "cad, class by class (Ruan et al.)", make_cond_cad,
                        {.title = "CondCAD", .domains = 2});
+  declare_defaults("cond_cad", cad_defaults());
   list.add<SagNetOptions>("sagnet", "content rather than style of the features (Nam et al.)", make_sagnet,
                           {.title = "SagNet"});
   list.add<RscOptions>("rsc", "without the features that matter most (self-challenging; Huang et al.)", make_rsc,
                        {.title = "RSC"});
   list.add<UrmOptions>("urm", "features that a discriminator takes for uniform noise (Krishnamachari et al.)", make_urm,
                        {.title = "URM"});
+  declare_defaults("urm", urm_defaults());
   list.add<AdrmxOptions>("adrmx", "features less those of their domain, which a second model learns (Demirel et al.)",
                          make_adrmx, {.title = "ADRMX", .compares = 2});
+  declare_defaults("adrmx", adrmx_defaults());
   list.add<SelfRegOptions>("selfreg", "images of a class have similar features and logits (Kim et al.)", make_selfreg,
                            {.title = "SelfReg"});
 }
@@ -102,14 +111,17 @@ void register_others(AlgorithmRegistry& list) {
                        {.title = "MTL", .predicts = true});
   list.add<ArmOptions>("arm", "a model that sees a context of its batch (adaptive risk; Zhang et al.)", make_arm,
                        {.title = "ARM", .predicts = true});
+  declare_defaults("arm", arm_defaults());
   list.add<TransferOptions>("transfer", "features on which no head near ours has unequal risks (Zhang et al.)",
                             make_transfer, {.title = "Transfer", .domains = 2});
+  declare_defaults("transfer", transfer_defaults());
   list.add<TrmOptions>("trm", "every domain's best head should have a low risk in the others (Xu and Jaakkola)",
                        make_trm, {.title = "TRM", .domains = 2});
   list.add<ErmPlusPlusOptions>("erm_pp", "erm that starts with the head, averages weights and lowers its rate (ERM++)",
                                make_erm_plus_plus, {.title = "ERMPlusPlus"});
   list.add<SwadOptions>("swad", "erm and the mean of the weights along a valley of the validation loss (Cha et al.)",
                         make_swad, {.title = "SWAD"});
+  declare_defaults("swad", swad_defaults());
   list.add<ErmSmaOptions>("erm_sma", "erm and the mean of the weights from a step on (Arpit et al.)", make_erm_sma,
                           {.title = "ERM-SMA"});
 }
