@@ -11,6 +11,7 @@
 #include <ATen/Parallel.h>
 
 #include "sparsight/kernels/isa/isa.h"
+#include "sparsight/kernels/kernels.h"
 
 namespace sparsight::bench {
 namespace {
@@ -33,11 +34,11 @@ double timed_here(const PeakLoop& loop, int64_t passes) {
 PeakLoops active_loops() {
 #if defined(__x86_64__)
   PeakLoops loops = peak_loops_baseline();
-  const Isa isa = active_isa();
-  if (isa == Isa::avx2) loops = peak_loops_avx2();
-  if (isa >= Isa::avx512) loops = peak_loops_avx512();
-  if (isa >= Isa::avx512_bf16) loops.bf16 = peak_loops_avx512bf16().bf16;
-  if (isa == Isa::amx) loops.bf16 = peak_loops_amx().bf16, loops.int8 = peak_loops_amx().int8;
+  const cpu::Kernels& level = cpu::kernels();
+  if (level.vector_bytes == 32) loops = peak_loops_avx2();
+  if (level.vector_bytes == 64) loops = peak_loops_avx512();
+  if (level.multiplies_bf16) loops.bf16 = peak_loops_avx512bf16().bf16;
+  if (level.has_tiles) loops.bf16 = peak_loops_amx().bf16, loops.int8 = peak_loops_amx().int8;
   return loops;
 #else
   return peak_loops_baseline();
@@ -96,8 +97,8 @@ PeakRates measure_peaks(const Peaks& peaks) {
 
 std::string machine_line(const PeakRates& rates) {
   std::string line = cpu_name() + ", " + std::to_string(std::thread::hardware_concurrency()) +
-                     " cores, instruction set " + isa_name(active_isa()) + ", " +
-                     std::to_string(at::get_num_threads()) + " threads, peak";
+                     " cores, instruction set " + active_isa() + ", " + std::to_string(at::get_num_threads()) +
+                     " threads, peak";
   const auto add = [&line](double value, const char* unit, const char* separator) {
     char text[64];
     std::snprintf(text, sizeof text, "%s %.0f %s", separator, value / 1e9, unit);

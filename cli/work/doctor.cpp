@@ -38,7 +38,8 @@ void look_at_processor(Findings& findings) {
   else
     findings.fact("instruction set: " + level);
   findings.fact(has_fast_bfloat16() ? "bf16 in hardware: yes" : "bf16 in hardware: no; use fp32 on this processor");
-  findings.fact(cat("expert kernels: ", isa_name(active_isa()), " (available: ", join(isa_names()), ")"));
+  findings.fact(cat("expert kernels: ", active_isa(), " (available: ", join(isa_names()), ")",
+                    consistent_arithmetic() ? ", consistent arithmetic" : ""));
   const int threads = at::get_num_threads();
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   if (threads > cores)

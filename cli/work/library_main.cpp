@@ -7,6 +7,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/dg/algorithms/register_domain_algorithms.h"
 #include "sparsight/ops/caching_allocator.h"
+#include "sparsight/ops/torch_arithmetic.h"
 
 namespace sparsight {
 namespace {
@@ -24,7 +25,10 @@ int main(int argc, char** argv, const std::function<void()>& register_components
   c10::WarningUtils::set_warning_handler(&warnings);
   use_caching_allocator();
   register_domain_algorithms(algorithms());
-  return cli::run_program(argc, argv, register_components);
+  return cli::run_program(argc, argv, [&] {
+    hold_torch_to_arithmetic();
+    if (register_components) register_components();
+  });
 }
 
 }  // namespace sparsight

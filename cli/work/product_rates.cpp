@@ -7,7 +7,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 
-#include "sparsight/kernels/isa/isa.h"
+#include "sparsight/kernels/kernels.h"
 #include "sparsight/ops/grouped_linear.h"
 
 namespace sparsight::cli {
@@ -39,7 +39,7 @@ ProductRates measure_products() {
   };
   ProductRates rates;
   rates.ours = with(ProductType::fp32);
-  if (active_isa() >= Isa::avx512_bf16) rates.ours_bf16 = with(ProductType::bf16);
+  if (cpu::kernels().multiplies_bf16) rates.ours_bf16 = with(ProductType::bf16);
   rates.torch = gigaflops([&] { at::linear(rows, weight); });
   return rates;
 }

@@ -4,10 +4,21 @@
 
 #include "sparsight/engine/expert_rows.h"
 #include "sparsight/kernels/kernels.h"
+#include "sparsight/kernels/memory/scratch.h"
 #include "sparsight/kernels/threads/tasks.h"
 #include "sparsight/kernels/workspace.h"
 
 namespace sparsight::engine {
+namespace {
+
+// Offsets of an expert's windows from those of its rows, which have `factor` windows each.
+std::pmr::vector<int64_t> scaled(const int64_t* offsets, int64_t count, int64_t factor) {
+  std::pmr::vector<int64_t> all(offsets, offsets + count, cpu::scratch());
+  for (int64_t& offset : all) offset *= factor;
+  return all;
+}
+
+}  // namespace
 
 void PatchWindows::gather(cpu::Threads& threads, const float* rows, int64_t count, float* out) const {
   cpu::run_tasks(threads, count, [&](int64_t row, const auto&) {
@@ -25,10 +36,8 @@ void PatchWindows::gather(cpu::Threads& threads, const float* rows, int64_t coun
 
 void PatchConvExperts::run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const {
   thread_local cpu::Workspace window_space, map_space, pooled_space, slope_space;
-  thread_local std::vector<int64_t> window_offsets;
   const int64_t count = offsets[this->count()], positions = windows_.positions(), filters = filters_.outputs;
-  window_offsets.assign(offsets, offsets + this->count() + 1);
-  for (int64_t& offset : window_offsets) offset *= positions;
+  const std::pmr::vector<int64_t> window_offsets = scaled(offsets, this->count() + 1, positions);
   float* const windows = window_space.floats(count * positions * windows_.taps());
   float* const map = map_space.floats(count * positions * filters);
   float* const pooled = pooled_space.floats(count * filters);
@@ -52,13 +61,11 @@ void PatchConvExperts::run_rows(cpu::Threads& threads, const float* rows, const 
 void NormConvExperts::run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens,
                           const float* residual, float* out) const {
   thread_local cpu::Workspace patch_space, window_space, map_space, slope_space;
-  thread_local std::vector<int64_t> window_offsets;
   const int64_t count = rows.map.rows, positions = windows_.positions(), filters = filters_.outputs,
                 channels = windows_.channels, numbers = outputs();
   float* const patches = patch_space.floats(count * width());
   cpu::gather_rows<float>(threads, rows.map, tokens, gates_input_ ? rows.gate : nullptr, width(), patches);
   float* const slope = slope_space.floats(positions);
-  window_offsets.assign(rows.offset, rows.offset + this->count() + 1);
   for (int64_t e = 0; e < this->count(); ++e)
     for (int64_t r = rows.offset[e]; r < rows.offset[e + 1]; ++r)
       for (int64_t c = 0; c < channels; ++c) {
@@ -67,7 +74,7 @@ void NormConvExperts::run(cpu::Threads& threads, const cpu::ExpertRowNumbers& ro
         for (int64_t l = 0; l < positions; ++l) plane[l] = plane[l] * scale_[channel] + shift_[channel];
         cpu::kernels().activate(activation_, plane, plane, slope, positions);
       }
-  for (int64_t& offset : window_offsets) offset *= positions;
+  const std::pmr::vector<int64_t> window_offsets = scaled(rows.offset, this->count() + 1, positions);
   float* const windows = window_space.floats(count * positions * windows_.taps());
   float* const map = map_space.floats(count * positions * filters);
   windows_.gather(threads, patches, count, windows);

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "sparsight/kernels/isa/isa.h"
+#include "sparsight/kernels/kernels.h"
 
 // The loops over the pixels are compiled once for each instruction-set level that they gain from.
 #define SPARSIGHT_INLINE [[gnu::always_inline]] inline
@@ -168,8 +168,8 @@ SPARSIGHT_AVX512 void along_y_avx512(const Plane& p, const Taps& t) { along_y(p,
 
 Passes fastest_passes() {
 #if defined(__x86_64__)
-  if (active_isa() >= Isa::avx512) return {along_x_avx512, along_y_avx512};
-  if (active_isa() >= Isa::avx2) return {along_x_avx2, along_y_avx2};
+  if (cpu::kernels().vector_bytes >= 64) return {along_x_avx512, along_y_avx512};
+  if (cpu::kernels().vector_bytes >= 32) return {along_x_avx2, along_y_avx2};
 #endif
   return {along_x_baseline, along_y_baseline};
 }

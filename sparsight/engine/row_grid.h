@@ -38,14 +38,4 @@ struct RowGrid {
   }
 };
 
-// Writes [rows,width] in blocks of columns (kernels.h).
-inline void to_blocks(const float* from, int64_t rows, int64_t width, float* to) {
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < width; c += cpu::kBlock)
-      std::copy_n(from + r * width + c, std::min(cpu::kBlock, width - c),
-                  to + c / cpu::kBlock * rows * cpu::kBlockLd + r * cpu::kBlockLd);
-}
-
-inline int64_t blocks_floats(int64_t columns, int64_t rows) { return cpu::blocks_of(columns) * rows * cpu::kBlockLd; }
-
 }  // namespace sparsight::engine

@@ -5,6 +5,7 @@
 
 #include "sparsight/engine/row_grid.h"
 #include "sparsight/kernels/attention/attention_task.h"
+#include "sparsight/kernels/gemm/row_blocks.h"
 #include "sparsight/kernels/threads/tasks.h"
 #include "sparsight/kernels/workspace.h"
 
@@ -70,7 +71,7 @@ void multiply(const Product& product, Columns columns, std::optional<Activation>
 // y += what an MLP makes of the rows `in`, a block of the hidden layer at a time.
 void add_mlp(const Mlp& mlp, const float* in, int64_t rows, float* y) {
   const int64_t width = mlp.fc2.outputs(), all = mlp.fc1.outputs();
-  float* hidden = block_space().hidden.floats(blocks_floats(kBlock, rows));
+  float* hidden = block_space().hidden.floats(cpu::blocks_floats(kBlock, rows));
   for (int64_t first = 0; first < all; first += kBlock) {
     const int64_t count = std::min(kBlock, all - first);
     cpu::Gemm up = mlp.fc1.gemm(first, count);
@@ -99,7 +100,7 @@ void add_bias(const float* from, const float* bias, Columns columns, int64_t row
 }
 
 // Scratch of the calling thread for rows in blocks.
-float* rows_in_blocks(int64_t width, int64_t rows) { return block_space().in.floats(blocks_floats(width, rows)); }
+float* rows_in_blocks(int64_t width, int64_t rows) { return block_space().in.floats(cpu::blocks_floats(width, rows)); }
 
 // The tokens of x [images * tokens, D] that the block computes: x itself, or a copy of them.
 const float* first_rows(const float* x, const BatchTokens& batch, int64_t width) {
@@ -167,7 +168,7 @@ void TransformerBlock::project_qkv(const float* x, int64_t rows, float* qkv) con
 void TransformerBlock::after_attention(const float* x, const float* mixed, int64_t rows, float* y) const {
   const int64_t width = this->width();
   float* const in = rows_in_blocks(width, rows);
-  to_blocks(mixed, rows, width, in);
+  cpu::to_blocks(mixed, rows, width, in);
   add_bias(x, w_.proj.bias(), {0, width}, rows, width, y);
   multiply({w_.proj, in, rows, y, width}, {0, width}, std::nullopt, true);
   if (!w_.mlp) return;
@@ -268,15 +269,15 @@ void TransformerBlock::finish_by_columns(cpu::Threads& threads, const float* x, 
   const int64_t width = this->width();
   RowGrid(threads, rows, width).run([&](int64_t first, int64_t count, Columns columns) {
     float* const in = rows_in_blocks(width, count);
-    to_blocks(mixed + first * width, count, width, in);
+    cpu::to_blocks(mixed + first * width, count, width, in);
     add_bias(x + first * width, w_.proj.bias(), columns, count, width, y + first * width);
     multiply({w_.proj, in, count, y + first * width, width}, columns, std::nullopt, true);
   });
   if (!w_.mlp) return;
   const Mlp& mlp = *w_.mlp;
   const int64_t hidden_width = mlp.fc1.outputs();
-  float* const hidden = shared_space().hidden.floats(blocks_floats(hidden_width, rows));
-  const auto hidden_of = [&](int64_t first) { return hidden + blocks_floats(hidden_width, first); };
+  float* const hidden = shared_space().hidden.floats(cpu::blocks_floats(hidden_width, rows));
+  const auto hidden_of = [&](int64_t first) { return hidden + cpu::blocks_floats(hidden_width, first); };
   RowGrid(threads, rows, hidden_width).run([&](int64_t first, int64_t count, Columns columns) {
     float* const in = rows_in_blocks(width, count);
     normalise(mlp.norm, y + first * width, count, in);

@@ -36,16 +36,18 @@ std::vector<std::string> command_line() {
   return words;
 }
 
+// What decides how kernels round.
+std::string rounding_of(const std::string& level, const std::string& arithmetic) {
+  return arithmetic == "consistent" ? arithmetic : level;
+}
+
 }  // namespace
 
 Json describe_environment() {
-  return {{"sparsight", SPARSIGHT_VERSION},
-          {"torch", torch_version()},
-          {"processor", processor_name()},
-          {"instruction_set", instruction_set()},
-          {"kernel_level", isa_name(active_isa())},
-          {"threads", at::get_num_threads()},
-          {"started", utc_now()},
+  return {{"sparsight", SPARSIGHT_VERSION},   {"torch", torch_version()},
+          {"processor", processor_name()},    {"instruction_set", instruction_set()},
+          {"kernel_level", active_isa()},     {"arithmetic", consistent_arithmetic() ? "consistent" : "fast"},
+          {"threads", at::get_num_threads()}, {"started", utc_now()},
           {"command", command_line()}};
 }
 
@@ -54,7 +56,8 @@ void warn_of_other_kernels(const std::string& env_file) {
   if (!std::filesystem::exists(env_file)) return;
   try {
     const Json environment = parse_json_object(read_file(env_file, kMaxBytes), env_file);
-    const std::string began = text(environment, "kernel_level"), now = isa_name(active_isa());
+    const std::string began = rounding_of(text(environment, "kernel_level"), text(environment, "arithmetic")),
+                      now = rounding_of(active_isa(), consistent_arithmetic() ? "consistent" : "fast");
     if (!began.empty() && began != now)
       log_warning(printable(env_file), ": began with ", printable(began), " kernels and goes on with ", now,
                   " ones, which round differently: the result is not that of an unbroken run to the last bit");

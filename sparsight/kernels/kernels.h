@@ -144,13 +144,15 @@ struct Kernels {
 #undef KERNEL
   int64_t panel_floats;  // size of the scratch of a product, 64-byte aligned
   int64_t task_rows;     // rows of one task: with their hidden block they stay in a 2 MB cache
+  // Rows of a task of the products of dense layers: fewer take sums in an order of their own, so that the bits would
+  // depend on the number of threads.
+  int64_t fewest_rows;
+  int64_t vector_bytes;
+  bool multiplies_bf16;  // Gemm::bf16_products, and bf16 weights with rows rounded to bf16
+  bool has_tiles;        // packed weights in tiles of bf16 and int8, and plain ones in fp32 (pack/packed_layout.h)
 };
 
-const Kernels& kernels_baseline();
-const Kernels& kernels_avx2();
-const Kernels& kernels_avx512();
-const Kernels& kernels_avx512_bf16();
-const Kernels& kernels_amx();
-const Kernels& kernels();  // of the active level
+const Kernels& kernels_baseline();  // of every architecture
+const Kernels& kernels();           // of the active level
 
 }  // namespace sparsight::cpu

@@ -1,5 +1,4 @@
 kernel_sources(
-  kernels/kernels.cpp
   kernels/attention/attention.cpp
   kernels/conv/conv_depth.cpp
   kernels/conv/depthwise_conv.cpp
@@ -51,10 +50,12 @@ endfunction()
 isa_sources(kernels/isa/baseline.cpp)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mprefer-vector-width=512)
-  kernel_sources(kernels/experts/packed_tiles.cpp)
+  kernel_sources(kernels/experts/packed_tiles.cpp kernels/isa/levels_x86_64.cpp)
   isa_sources(kernels/isa/avx2.cpp FLAGS -mavx2 -mfma)
   isa_sources(kernels/isa/avx512.cpp FLAGS ${_avx512})
   isa_sources(kernels/isa/avx512_bf16.cpp FLAGS ${_avx512} -mavx512bf16)
   isa_sources(kernels/isa/amx.cpp kernels/gemm/amx_bf16.cpp kernels/gemm/amx_fp32.cpp
     FLAGS ${_avx512} -mavx512bf16 -mamx-tile -mamx-bf16 -mamx-int8)
+else()
+  kernel_sources(kernels/isa/levels_other.cpp)
 endif()

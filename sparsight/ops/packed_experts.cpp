@@ -10,7 +10,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/kernels/experts/packed_tiles.h"
-#include "sparsight/kernels/isa/isa.h"
+#include "sparsight/kernels/kernels.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
 #include "sparsight/ops/cpu/pack_weights.h"
 
@@ -49,7 +49,7 @@ cpu::PackedLayout layout_of(const PackedExperts& packed) {
 
 PackOrder best_order(const PackedExperts& packed) {
   if (!packed.weights.w1.is_cpu() || packed.weights.w1.numel() == 0) return PackOrder::plain;
-  if (active_isa() != Isa::amx) return PackOrder::panels;
+  if (!cpu::kernels().has_tiles) return PackOrder::panels;
   if (packed.type == WeightType::fp32) return PackOrder::plain;
   return cpu::fits_tiles(packed.width) ? PackOrder::tiles : PackOrder::panels;
 }
@@ -159,7 +159,7 @@ at::Tensor packed_experts(const at::Tensor& tokens, const ExpertRows& rows, cons
   const at::Tensor x = tokens.contiguous();
   if (packed.order == PackOrder::plain) return expert_mlp_forward(x, in, unpacked_experts(packed), activation, nullptr);
 #if defined(__x86_64__)
-  if (packed.order == PackOrder::tiles && active_isa() == Isa::amx)
+  if (packed.order == PackOrder::tiles && cpu::kernels().has_tiles)
     return cpu::packed_tiles_forward(x, in, packed, layout_of(packed), activation);
 #endif
   const PackedExperts panels = in_panels(packed);

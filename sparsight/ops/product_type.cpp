@@ -2,7 +2,7 @@
 
 #include <ATen/autocast_mode.h>
 
-#include "sparsight/kernels/isa/isa.h"
+#include "sparsight/kernels/kernels.h"
 
 namespace sparsight {
 namespace {
@@ -19,7 +19,7 @@ bool autocasts_to_bf16() {
 
 ProductType product_type() {
   if (forced_product_type != kNotForced) return static_cast<ProductType>(forced_product_type);
-  return autocasts_to_bf16() && active_isa() >= Isa::avx512_bf16 ? ProductType::bf16 : ProductType::fp32;
+  return autocasts_to_bf16() && cpu::kernels().multiplies_bf16 ? ProductType::bf16 : ProductType::fp32;
 }
 
 ProductScope::ProductScope(ProductType type) : before_(forced_product_type) {

@@ -42,4 +42,5 @@ torch_sources(
   ops/residual_add.cpp
   ops/residual_branch.cpp
   ops/softmax_cross_entropy.cpp
-  ops/softmax_rows.cpp)
+  ops/softmax_rows.cpp
+  ops/torch_arithmetic.cpp)

@@ -6,6 +6,7 @@ light_tests(
   e2e/busy_machine_test.cpp
   e2e/command_line_test.cpp
   e2e/config_test.cpp
+  e2e/consistent_arithmetic_test.cpp
   e2e/damaged_results_test.cpp
   e2e/data_test.cpp
   e2e/dg_protocol_test.cpp

@@ -1,8 +1,11 @@
 // The kernels of the fuzz targets: without the other levels, whose files need flags of their own.
+#include "sparsight/kernels/isa/arithmetic.h"
 #include "sparsight/kernels/kernels.h"
 
-namespace sparsight::cpu {
+namespace sparsight {
 
-const Kernels& kernels() { return kernels_baseline(); }
+bool consistent_arithmetic() { return false; }
 
-}  // namespace sparsight::cpu
+const cpu::Kernels& cpu::kernels() { return kernels_baseline(); }
+
+}  // namespace sparsight

@@ -13,7 +13,10 @@ namespace {
 
 class EveryKernel : public ::testing::TestWithParam<KernelExample> {
  protected:
-  ~EveryKernel() override { set_isa(""); }
+  ~EveryKernel() override {
+    set_isa("");
+    set_arithmetic("");
+  }
 };
 
 TEST_P(EveryKernel, AgreesWithThePlainOneAtEveryLevel) {
@@ -32,6 +35,22 @@ TEST_P(EveryKernel, AgreesWithThePlainOneAtEveryLevel) {
     for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], example.tolerance * largest) << i;
     example.run(kernels());  // from the same inputs
     EXPECT_EQ(example.result(), got);
+  }
+}
+
+TEST_P(EveryKernel, GivesTheSameBitsAtEveryLevelWithConsistentArithmetic) {
+  if (isa_names().size() < 3) GTEST_SKIP() << "needs two levels with fused multiply-add";
+  const KernelExample& example = GetParam();
+  set_arithmetic("consistent");
+  set_isa("avx2");
+  example.run(kernels());
+  const std::vector<float> expected = example.result();
+  for (const std::string& level : isa_names()) {
+    if (level == "baseline") continue;
+    SCOPED_TRACE(level);
+    set_isa(level);
+    example.run(kernels());
+    EXPECT_EQ(example.result(), expected);
   }
 }
 

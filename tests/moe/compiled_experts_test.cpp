@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/kernels/threads/own_threads.h"
 #include "sparsight/moe/experts/mlp_experts.h"
 #include "sparsight/moe/register_moe.h"

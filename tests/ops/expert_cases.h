@@ -59,7 +59,7 @@ inline at::Tensor as_double(const at::Tensor& x) { return x.defined() ? x.to(tor
 template <class Body>
 void at_each_level(const Body& body) {
   struct Restore {
-    std::string previous = isa_name(active_isa());
+    std::string previous = active_isa();
     ~Restore() { set_isa(previous); }  // also if a property fails, which throws
   } restore;
   for (const std::string& name : isa_names()) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "sparsight/kernels/kernels.h"
 #include "sparsight/ops/packed_experts.h"
 #include "sparsight/ops/ref/expert_mlp.h"
 #include "sparsight/ops/ref/grouped_linear.h"
@@ -34,7 +35,7 @@ inline at::Tensor power_of(const at::Tensor& x, double p) { return x.defined() ?
 
 // Whether the level in use rounds rows of tokens too, and the hidden layer.
 inline bool rounds_rows(WeightType type) {
-  return type == WeightType::int8 || (type == WeightType::bf16 && active_isa() >= Isa::avx512_bf16);
+  return type == WeightType::int8 || (type == WeightType::bf16 && cpu::kernels().multiplies_bf16);
 }
 
 // Error bound of products with rounded rows: [N,D]. They round the rows x of tokens and the active hidden layer

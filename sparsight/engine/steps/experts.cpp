@@ -4,6 +4,7 @@
 
 #include "sparsight/engine/expert_rows.h"
 #include "sparsight/engine/row_grid.h"
+#include "sparsight/kernels/gemm/row_blocks.h"
 #include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/threads/tasks.h"
 #include "sparsight/kernels/workspace.h"
@@ -31,8 +32,8 @@ void multiply(bool transposed, const float* a, int64_t m, int64_t k, const float
   if (transposed) {
     p.a = a, p.a_ld = m, p.a_transposed = true;
   } else {
-    float* const rows = blocks.floats(blocks_floats(k, m));
-    to_blocks(a, m, k, rows);
+    float* const rows = blocks.floats(cpu::blocks_floats(k, m));
+    cpu::to_blocks(a, m, k, rows);
     p.a = rows, p.a_block = m * cpu::kBlockLd;
   }
   p.b = b, p.b_ld = n;

@@ -6,6 +6,7 @@
 #include "sparsight/engine/routers/top_k.h"
 #include "sparsight/engine/row_grid.h"
 #include "sparsight/kernels/elementwise/layer_norm.h"
+#include "sparsight/kernels/gemm/row_blocks.h"
 #include "sparsight/kernels/routing/rows.h"
 #include "sparsight/kernels/workspace.h"
 
@@ -30,8 +31,8 @@ void LinearStep::run(Frame& frame) const {
   RowGrid(frame.threads(), rows, out).run([&](int64_t first, int64_t count, Columns columns) {
     thread_local cpu::Workspace blocks, panel;
     const cpu::Kernels& kernel = cpu::kernels();
-    float* const a = blocks.floats(blocks_floats(in, count));
-    to_blocks(x + first * in, count, in, a);
+    float* const a = blocks.floats(cpu::blocks_floats(in, count));
+    cpu::to_blocks(x + first * in, count, in, a);
     cpu::Gemm p = linear_.gemm(columns.first, columns.count);
     p.m = count;
     p.a = a, p.a_block = count * cpu::kBlockLd;

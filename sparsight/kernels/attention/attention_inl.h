@@ -184,16 +184,16 @@ inline float softmax_row(float* score, int64_t vectors, float* maximum, float* s
   for (int64_t i = 0; i < vectors; ++i) top = V::max(top, V::load(score + i * V::lanes));
   const float previous = *maximum, now = largest<V>(top);
   const auto shift = V::set1(-now);
-  auto total = V::set1(0.0f);
-  for (int64_t i = 0; i < vectors; ++i) {
-    const auto p = exponential_of_two<V>(V::add(V::load(score + i * V::lanes), shift));
-    V::store(score + i * V::lanes, p);
-    total = V::add(total, p);
-  }
+  LaneSums<V> total;
+  for_steps<V>(vectors * V::lanes, [&](int64_t c, int, auto part) {
+    const auto p = exponential_of_two<V>(V::add(V::load(score + c), shift));
+    V::store(score + c, p);
+    total.add(part, p);
+  });
   float factor[V::lanes];
   V::store(factor, exponential_of_two<V>(V::set1(previous - now)));
   *maximum = now;
-  *sum = *sum * factor[0] + V::sum(total);
+  *sum = *sum * factor[0] + total.total();
   return factor[0];
 }
 

@@ -11,10 +11,10 @@ namespace {
 struct Patches {
   StridedImages images;
   int64_t side, per_image;
-  void gather(const RowTask& task, float* rows, int64_t block) const {
+  void gather(const RowTask& task, float* rows) const {
     for (int64_t i = 0; i < task.count; ++i)
       gather_patch(images, side, (task.first + i) / per_image, (task.first + i) % per_image, rows + i * kBlockLd,
-                   block);
+                   /*block=*/task.count * kBlockLd);
   }
   void prefetch(const RowTask&, Gemm&) const {}
 };

@@ -7,8 +7,8 @@
 namespace sparsight::cpu {
 namespace {
 
-// Vectors of a block: sums are in fp32 within it, and in fp64 over the blocks of a row.
-constexpr int64_t kVectorsOfSum = 16;
+// Sums are in fp32 within a block of so many numbers, and in fp64 over the blocks of a row.
+constexpr int64_t kBlockOfSum = 256;
 
 // exp(x) for x <= 0, exactly 0 below -87.3, where exponential() stays at 1.2e-38: a class at -inf has probability 0.
 template <class V>
@@ -16,19 +16,8 @@ inline typename V::T vanishing_exponential(typename V::T x) {
   return V::select_negative(V::add(x, V::set1(87.3f)), V::set1(0.0f), exponential<V>(x));
 }
 
-// load_some() with `fill` beyond the row, where a zero could be the row's max.
-template <class V>
-inline typename V::T load_filled(const float* p, int count, float fill) {
-  if (count == V::lanes) return V::load(p);
-  constexpr float kLane[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  static_assert(V::lanes <= 16);
-  const auto outside = V::add(V::load(kLane), V::set1(-static_cast<float>(count)));  // from 0 on
-  return V::select_negative(outside, V::load_part(p, count), V::set1(fill));
-}
-
-template <class V, class Body>
+template <class Body>
 inline void for_sum_blocks(int64_t count, const Body& body) {
-  constexpr int64_t kBlockOfSum = kVectorsOfSum * V::lanes;
   for (int64_t first = 0; first < count; first += kBlockOfSum) body(first, min(kBlockOfSum, count - first));
 }
 
@@ -43,19 +32,19 @@ inline MaxAndSum max_and_sum(const float* x, int64_t count) {
   // Starts at the lowest finite number instead of -inf, because -inf - -inf is NaN in a block of classes at -inf.
   MaxAndSum row{-__FLT_MAX__, 0};
   const float outside = -__builtin_inff();
-  for_sum_blocks<V>(count, [&](int64_t first, int64_t size) {
+  for_sum_blocks(count, [&](int64_t first, int64_t size) {
     auto top = V::set1(row.max);
     for_vectors<V>(size, [&](int64_t c, int some) { top = V::max(top, load_filled<V>(x + first + c, some, outside)); });
     const float max = largest<V>(top);
     if (first > 0 && max != row.max) row.sum *= __builtin_exp(double{row.max} - double{max});
     row.max = max;
     const auto shift = V::set1(-max);
-    auto sum = V::set1(0.0f);
-    for_vectors<V>(size, [&](int64_t c, int some) {
+    LaneSums<V> sum;
+    for_steps<V>(size, [&](int64_t c, int some, auto part) {
       const auto difference = V::add(load_filled<V>(x + first + c, some, outside), shift);
-      sum = V::add(sum, vanishing_exponential<V>(difference));
+      sum.add(part, vanishing_exponential<V>(difference));
     });
-    row.sum += double{V::sum(sum)};
+    row.sum += double{sum.total()};
   });
   return row;
 }
@@ -68,15 +57,15 @@ void softmax(const float* x, float* out, int64_t count) {
   for_vectors<V>(count, [&](int64_t c, int some) { top = V::max(top, load_filled<V>(x + c, some, outside)); });
   const auto shift = V::set1(-largest<V>(top));
   double all = 0;
-  for_sum_blocks<V>(count, [&](int64_t first, int64_t size) {
-    auto sum = V::set1(0.0f);
-    for_vectors<V>(size, [&](int64_t c, int some) {
+  for_sum_blocks(count, [&](int64_t first, int64_t size) {
+    LaneSums<V> sum;
+    for_steps<V>(size, [&](int64_t c, int some, auto part) {
       const auto difference = V::add(load_filled<V>(x + first + c, some, outside), shift);
       const auto power = vanishing_exponential<V>(difference);
       store_some<V>(out + first + c, power, some);
-      sum = V::add(sum, power);
+      sum.add(part, power);
     });
-    all += double{V::sum(sum)};
+    all += double{sum.total()};
   });
   const auto scale = V::set1(static_cast<float>(1 / all));
   for_vectors<V>(
@@ -92,16 +81,16 @@ template <class V>
 inline TargetSums target_sums(const float* x, const float* targets, float max, int64_t count) {
   TargetSums row{0, 0};
   const auto shift = V::set1(-max);
-  for_sum_blocks<V>(count, [&](int64_t first, int64_t size) {
-    auto total = V::set1(0.0f), product = V::set1(0.0f);
-    for_vectors<V>(size, [&](int64_t c, int some) {
+  for_sum_blocks(count, [&](int64_t first, int64_t size) {
+    LaneSums<V> total, product;
+    for_steps<V>(size, [&](int64_t c, int some, auto part) {
       const auto difference = V::add(load_filled<V>(x + first + c, some, max), shift);  // 0 beyond the row
       const auto t = targets ? load_some<V>(targets + first + c, some) : V::set1(1.0f);
-      total = V::add(total, t);
-      product = V::fma(t, difference, product);
+      total.add(part, t);
+      product.add_product(part, t, difference);
     });
-    row.targets += double{V::sum(total)};
-    row.products += double{V::sum(product)};
+    row.targets += double{total.total()};
+    row.products += double{product.total()};
   });
   return row;
 }

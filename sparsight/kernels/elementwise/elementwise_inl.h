@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
+#include "sparsight/kernels/isa/arithmetic.h"
 #include "sparsight/kernels/kernels.h"
 
 namespace sparsight::cpu {
@@ -122,10 +125,66 @@ inline void for_vectors(int64_t count, const Body& body) {
   if (c < count) body(c, static_cast<int>(count - c));
 }
 
+// The same in steps of kSumLanes columns: body(first, count, part), where `part` is the compile-time position of the
+// vector in its step.
+constexpr int64_t kSumLanes = 16;
+template <class V, class Body, int... kPart>
+[[gnu::always_inline]] inline void for_steps(int64_t count, const Body& body, std::integer_sequence<int, kPart...>) {
+  int64_t c = 0;
+  for (; c + kSumLanes <= count; c += kSumLanes)
+    (body(c + kPart * V::lanes, V::lanes, std::integral_constant<int, kPart>{}), ...);
+  const auto rest = [&](auto part) {
+    if (c < count) body(c, static_cast<int>(min(V::lanes, count - c)), part);
+    c += V::lanes;
+  };
+  if (c < count) (rest(std::integral_constant<int, kPart>{}), ...);
+}
+template <class V, class Body>
+[[gnu::always_inline]] inline void for_steps(int64_t count, const Body& body) {
+  for_steps<V>(count, body, std::make_integer_sequence<int, kSumLanes / V::lanes>{});
+}
+
+// A sum over the vectors of for_steps(), in the same order at every level: that of kSumLanes lanes.
+template <class V>
+class LaneSums {
+ public:
+  using T = typename V::T;
+  LaneSums() {
+    for (T& part : parts_) part = V::set1(0.0f);
+  }
+  template <class Part>
+  [[gnu::always_inline]] void add(Part, T x) {
+    parts_[Part::value] = V::add(parts_[Part::value], x);
+  }
+  template <class Part>
+  [[gnu::always_inline]] void add_product(Part, T a, T b) {
+    parts_[Part::value] = V::fma(a, b, parts_[Part::value]);
+  }
+  float total() const {
+    if constexpr (kParts == 4) return V::sum(V::add(V::add(parts_[0], parts_[2]), V::add(parts_[1], parts_[3])));
+    if constexpr (kParts == 2) return V::sum(V::add(parts_[0], parts_[1]));
+    return V::sum(parts_[0]);
+  }
+
+ private:
+  static constexpr int kParts = kSumLanes / V::lanes;
+  T parts_[kParts];
+};
+
 template <class V>
 inline typename V::T load_some(const float* p, int count) {
   return count == V::lanes ? V::load(p) : V::load_part(p, count);
 }
+// load_some() with `fill` beyond the row, where a zero could be the row's max.
+template <class V>
+inline typename V::T load_filled(const float* p, int count, float fill) {
+  if (count == V::lanes) return V::load(p);
+  constexpr float kLane[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  static_assert(V::lanes <= 16);
+  const auto outside = V::add(V::load(kLane), V::set1(-static_cast<float>(count)));  // from 0 on
+  return V::select_negative(outside, V::load_part(p, count), V::set1(fill));
+}
+
 template <class V>
 inline void store_some(float* p, typename V::T x, int count) {
   if (count == V::lanes)
@@ -148,9 +207,18 @@ void activate_as(const float* x, float* out, float* slope, int64_t count) {
   });
 }
 
+// Vectors whose quotients are those of IEEE 754 (isa/arithmetic.h).
+template <class V>
+struct Exact : V {
+  static constexpr bool approximates = false;
+  static typename V::T reciprocal(typename V::T x) { return V::div(V::set1(1.0f), x); }
+};
+
 // Calls body() with the functor of the activation.
 template <class V, class Body>
 auto with_activation(Activation activation, const Body& body) {
+  if constexpr (V::approximates)
+    if (consistent_arithmetic()) return with_activation<Exact<V>>(activation, body);
   switch (activation) {
     case Activation::relu:
       return body(Relu<V>{});
@@ -170,17 +238,17 @@ void activate_any(Activation activation, const float* x, float* out, float* slop
 
 template <class V, class F>
 float activate_backward_as(const float* pre_activation, float gate, float* grad, float* active, int64_t count) {
-  auto sum = V::set1(0.0f);
+  LaneSums<V> sum;
   const auto factor = V::set1(gate);
-  for_vectors<V>(count, [&](int64_t c, int some) {
+  for_steps<V>(count, [&](int64_t c, int some, auto part) {
     typename V::T slope;
     const auto value = F::template apply<true>(load_some<V>(pre_activation + c, some), &slope);
     const auto g = load_some<V>(grad + c, some);
-    sum = V::fma(value, g, sum);
+    sum.add_product(part, value, g);
     store_some<V>(grad + c, V::mul(V::mul(factor, g), slope), some);
     store_some<V>(active + c, V::mul(factor, value), some);
   });
-  return V::sum(sum);
+  return sum.total();
 }
 
 template <class V>
@@ -209,10 +277,11 @@ void scaled_sum(const float* const* rows, const float* gates, int64_t count, flo
 
 template <class V>
 float dot(const float* a, const float* b, int64_t count) {
-  auto sum = V::set1(0.0f);
-  for_vectors<V>(count,
-                 [&](int64_t c, int some) { sum = V::fma(load_some<V>(a + c, some), load_some<V>(b + c, some), sum); });
-  return V::sum(sum);
+  LaneSums<V> sum;
+  for_steps<V>(count, [&](int64_t c, int some, auto part) {
+    sum.add_product(part, load_some<V>(a + c, some), load_some<V>(b + c, some));
+  });
+  return sum.total();
 }
 
 template <class V>

@@ -10,22 +10,16 @@ namespace {
 template <class V>
 RowMoments layer_norm(const float* x, const float* weight, const float* bias, float epsilon, int64_t width, float* out,
                       int64_t out_block) {
-  const int64_t whole = width / V::lanes * V::lanes;
   const auto count = static_cast<float>(width);
-  auto sums = V::set1(0.0f);
-  for (int64_t c = 0; c < whole; c += V::lanes) sums = V::add(sums, V::load(x + c));
-  float sum = V::sum(sums);
-  for (int64_t c = whole; c < width; ++c) sum += x[c];
-  const float mean = sum / count;
+  LaneSums<V> sum, square;
+  for_steps<V>(width, [&](int64_t c, int some, auto part) { sum.add(part, load_some<V>(x + c, some)); });
+  const float mean = sum.total() / count;
   const auto shift = V::set1(-mean);
-  auto squares = V::set1(0.0f);
-  for (int64_t c = 0; c < whole; c += V::lanes) {
-    const auto difference = V::add(V::load(x + c), shift);
-    squares = V::fma(difference, difference, squares);
-  }
-  float square = V::sum(squares);
-  for (int64_t c = whole; c < width; ++c) square += (x[c] - mean) * (x[c] - mean);
-  const float scale = 1 / __builtin_sqrtf(square / count + epsilon);
+  for_steps<V>(width, [&](int64_t c, int some, auto part) {
+    const auto difference = V::add(load_filled<V>(x + c, some, mean), shift);  // 0 beyond the row
+    square.add_product(part, difference, difference);
+  });
+  const float scale = 1 / __builtin_sqrtf(square.total() / count + epsilon);
   const auto factor = V::set1(scale);
   for (int64_t block = 0; block < width; block += kBlock)
     for_vectors<V>(min(kBlock, width - block), [&](int64_t c, int some) {
@@ -41,15 +35,15 @@ RowMoments layer_norm(const float* x, const float* weight, const float* bias, fl
 template <class V>
 void layer_norm_backward(const LayerNormRow& row, float* x_grad, float* weight_grad, float* bias_grad) {
   const auto shift = V::set1(-row.moments.mean), scale = V::set1(row.moments.scale);
-  auto sums = V::set1(0.0f), products = V::set1(0.0f);
-  for_vectors<V>(row.width, [&](int64_t c, int some) {
+  LaneSums<V> sums, products;
+  for_steps<V>(row.width, [&](int64_t c, int some, auto part) {
     const auto h = V::mul(load_some<V>(row.grad + c, some), load_some<V>(row.weight + c, some));
     const auto normal = V::mul(V::add(load_some<V>(row.x + c, some), shift), scale);
-    sums = V::add(sums, h);
-    products = V::fma(h, normal, products);  // beyond the row h is 0
+    sums.add(part, h);
+    products.add_product(part, h, normal);  // beyond the row h is 0
   });
   const auto count = static_cast<float>(row.width);
-  const auto minus_mean = V::set1(-V::sum(sums) / count), minus_slope = V::set1(-V::sum(products) / count);
+  const auto minus_mean = V::set1(-sums.total() / count), minus_slope = V::set1(-products.total() / count);
   for_vectors<V>(row.width, [&](int64_t c, int some) {
     const auto g = load_some<V>(row.grad + c, some), h = V::mul(g, load_some<V>(row.weight + c, some));
     const auto normal = V::mul(V::add(load_some<V>(row.x + c, some), shift), scale);

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "sparsight/kernels/experts/packed_tiles.h"
-#include "sparsight/kernels/isa/isa.h"
+#include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/pack/pack_experts.h"
 #include "sparsight/kernels/pack/quantise.h"
 #include "sparsight/kernels/threads/tasks.h"
@@ -55,15 +55,14 @@ PackedExperts::PackedExperts(Threads& threads, const MlpShape& shape, const floa
       b2_(copied(b2, shape.experts * shape.width)) {
   const Matrices first{w1, shape.experts, shape.width, shape.hidden},
       second{w2, shape.experts, shape.hidden, shape.width};
-  const bool amx = active_isa() == Isa::amx;
-  if (type == WeightType::fp32 && amx) {
+  if (type == WeightType::fp32 && kernels().has_tiles) {
     auto own = std::make_shared<std::array<std::vector<float>, 2>>();
     *own = {copied(w1, first.numbers()), copied(w2, second.numbers())};
     w1_ = (*own)[0].data(), w2_ = (*own)[1].data();
     owner_ = std::move(own);
     return;
   }
-  const bool tiles = amx && fits_tiles(shape.width);
+  const bool tiles = kernels().has_tiles && fits_tiles(shape.width);
   layout_ = (tiles ? tile_layout : panel_layout)(type, shape.width, shape.hidden);
   panels_ = ArenaArray(static_cast<size_t>(shape.experts * layout_.expert_bytes()));
   const auto pack = [&](const void* one, const void* two) {

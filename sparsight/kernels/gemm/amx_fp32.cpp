@@ -12,6 +12,7 @@
 #include "sparsight/kernels/gemm/amx.h"
 #include "sparsight/kernels/gemm/amx_parts_inl.h"
 #include "sparsight/kernels/gemm/fetch_inl.h"
+#include "sparsight/kernels/isa/x86_64.h"
 #include "sparsight/kernels/kernels.h"
 
 namespace sparsight::cpu {
@@ -364,6 +365,8 @@ const Kernels& kernels_amx() {
     kernels.attention_forward = kernels_avx512().attention_forward;
     kernels.attention_backward = kernels_avx512().attention_backward;
     kernels.task_rows = 208;
+    kernels.fewest_rows = 65;
+    kernels.has_tiles = true;
     const int64_t floats = (kRowsSpace + 2 * kPanelSpace) / 4 + kMaxRows * kWaitingLd;
     kernels.panel_floats = max(kernels.panel_floats, max(floats, kAmxBf16Floats));
     return kernels;

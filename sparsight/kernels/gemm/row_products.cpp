@@ -2,27 +2,21 @@
 
 #include <algorithm>
 
-#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/kernels/memory/scratch.h"
 
 namespace sparsight::cpu {
 namespace {
 
 constexpr int64_t kRows = 96;  // per task: with their columns they stay in the cache
-// More rows than small-M kernels take that sum in an order of their own, so that the bits do not depend on the number
-// of threads.
-constexpr int64_t kFewestRows = 24, kFewestRowsOnTiles = 65;
 // Up to kFewColumns columns of a transposed matrix the dot products of the small-M kernel are the fastest, so tasks
 // have few enough rows for it.
 constexpr int64_t kFewColumns = 16, kSmallM = 12;
-
-int64_t fewest_rows() { return active_isa() == Isa::amx ? kFewestRowsOnTiles : kFewestRows; }
 
 // Such that all threads have equally many tasks of equal size.
 int64_t rows_of_tasks(int64_t rows, int64_t threads) {
   const int64_t most = kRows * threads;
   const int64_t rounds = std::max<int64_t>(1, (rows + most - 1) / most);
-  return std::clamp((rows + rounds * threads - 1) / (rounds * threads), fewest_rows(), kRows);
+  return std::clamp((rows + rounds * threads - 1) / (rounds * threads), kernels().fewest_rows, kRows);
 }
 
 }  // namespace
@@ -31,7 +25,7 @@ std::pmr::vector<RowTask> row_tasks(const Threads& threads, const RowProducts& p
   const int64_t* const offset = products.offset;
   const bool few_columns = products.matrices.transposed && products.matrices.columns <= kFewColumns;
   // Tasks of up to `wanted` rows of an expert, but of at least `fewest` unless it has fewer.
-  const int64_t fewest = few_columns ? 1 : fewest_rows();
+  const int64_t fewest = few_columns ? 1 : kernels().fewest_rows;
   const int64_t wanted = few_columns ? kSmallM : rows_of_tasks(offset[products.experts] - offset[0], threads.count());
   std::pmr::vector<RowTask> tasks(scratch());
   for (int64_t e = 0; e < products.experts; ++e) {
@@ -48,13 +42,6 @@ std::pmr::vector<RowTask> row_tasks(const Threads& threads, const RowProducts& p
 RowScratch& row_scratch() {
   thread_local RowScratch scratch;
   return scratch;
-}
-
-void PlainRows::gather(const RowTask& task, float* rows, int64_t block) const {
-  for (int64_t i = 0; i < task.count; ++i)
-    for (int64_t c = 0; c < depth; c += kBlock)
-      std::copy_n(data + (task.first + i) * depth + c, std::min(kBlock, depth - c),
-                  rows + c / kBlock * block + i * kBlockLd);
 }
 
 }  // namespace sparsight::cpu

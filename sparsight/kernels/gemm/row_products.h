@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sparsight/kernels/gemm/row_blocks.h"
 #include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/pack/packed_operand.h"
 #include "sparsight/kernels/threads/tasks.h"
@@ -36,8 +37,8 @@ RowScratch& row_scratch();
 struct PlainRows {
   const float* data;
   int64_t depth;
-  // Writes the rows of a task as blocks of columns, `block` floats apart (kernels.h).
-  void gather(const RowTask& task, float* rows, int64_t block) const;
+  // Writes the rows of a task as blocks of columns (row_blocks.h).
+  void gather(const RowTask& task, float* rows) const { to_blocks(data + task.first * depth, task.count, depth, rows); }
   void prefetch(const RowTask& upcoming, Gemm& before) const {
     before.prefetch_all(data + upcoming.first * depth, upcoming.count, depth, depth);
   }
@@ -58,7 +59,7 @@ void multiply_rows(Threads& threads, const RowProducts& products, const In& in, 
     p.m = task.count, p.n = matrices.columns, p.k = matrices.rows;
     p.a_block = task.count * kBlockLd;
     float* const rows = row_scratch().rows.floats(blocks_of(p.k) * p.a_block);
-    in.gather(task, rows, p.a_block);
+    in.gather(task, rows);
     p.a = rows;
     p.b = matrices.at(task.expert, 0, 0), p.b_ld = matrices.ld(), p.b_transposed = matrices.transposed;
     p.bf16_products = products.bf16;

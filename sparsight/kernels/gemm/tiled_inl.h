@@ -23,7 +23,7 @@ void multiply(const Gemm& p, float* panel) {
   constexpr int64_t kSize = sizeof(float);
   const float* const weights = static_cast<const float*>(p.b);
   int64_t first = 0;
-  if (p.b_transposed && p.m <= V::max_dots) return gemm_small_m_transposed<V>(p);
+  if (p.b_transposed && p.m <= V::max_dots && !consistent_arithmetic()) return gemm_small_m_transposed<V>(p);
   if (!p.b_transposed && p.m <= V::max_small_m) first = gemm_small_m<V>(p);
   if (first == p.n) return;
   const RowGroups groups(p.m, kTile.rows);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sparsight/kernels/isa/level_inl.h"
+#include "sparsight/kernels/isa/x86_64.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -84,6 +85,7 @@ struct Vec {
   static T power_of_two(T n) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
   }
+  static constexpr bool approximates = false;  // quotients
   static T reciprocal(T x) { return _mm256_div_ps(_mm256_set1_ps(1.0f), x); }
   static T div(T a, T b) { return _mm256_div_ps(a, b); }
   static T sqrt(T x) { return _mm256_sqrt_ps(x); }

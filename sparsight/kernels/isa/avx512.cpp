@@ -3,6 +3,7 @@
 #include "sparsight/kernels/isa/vectors_avx512_inl.h"
 
 #include "sparsight/kernels/isa/level_inl.h"
+#include "sparsight/kernels/isa/x86_64.h"
 
 namespace sparsight::cpu {
 namespace {

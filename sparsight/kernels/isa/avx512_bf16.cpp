@@ -3,6 +3,7 @@
 // avx512's. Compiled with its own flags: see kernels/sources.cmake.
 #include "sparsight/kernels/attention/attention_bf16_inl.h"
 #include "sparsight/kernels/isa/vectors_avx512_bf16_inl.h"
+#include "sparsight/kernels/isa/x86_64.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -41,6 +42,7 @@ const Kernels& kernels_avx512_bf16() {
     kernels.pack_panels = pack_any_panels;
     kernels.attention_forward = attention_forward_any;
     kernels.attention_backward = attention_backward_any;
+    kernels.multiplies_bf16 = true;
     kernels.panel_floats = max(kernels.panel_floats, bf16_floats<Bf16Vec>());
     return kernels;
   }();

@@ -84,6 +84,7 @@ struct Vec {
     std::memcpy(&out, &bits, sizeof out);
     return out;
   }
+  static constexpr bool approximates = false;  // quotients
   static T reciprocal(T x) { return set1(1.0f) / x; }
   static T div(T a, T b) { return a / b; }
   static T sqrt(T x) { return T{std::sqrt(x[0]), std::sqrt(x[1]), std::sqrt(x[2]), std::sqrt(x[3])}; }

@@ -2,78 +2,98 @@
 
 #include <algorithm>
 #include <cstdlib>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/kernels/isa/level.h"
 
 namespace sparsight {
 namespace {
 
-const std::vector<std::string>& all_names() {
-  static const std::vector<std::string> names{"baseline", "avx2", "avx512", "avx512_bf16",
-                                              "amx"};  // in the order of the enumeration
-  return names;
+// The levels that this CPU has.
+const std::vector<cpu::Level>& levels_here() {
+  static const std::vector<cpu::Level> here = [] {
+    std::vector<cpu::Level> found;
+    std::ranges::copy_if(cpu::levels(), std::back_inserter(found),
+                         [](const cpu::Level& level) { return level.is_here(); });
+    return found;
+  }();
+  return here;
 }
 
-#if defined(__x86_64__)
-// Linux lets a process use the tile registers only after it has requested them, since they enlarge the saved state of
-// its threads.
-bool may_use_tiles() {
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  return granted;
+std::string from_environment(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value ? value : "";
 }
 
-bool has_amx() {
-  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25, kAll = kBf16 | kTile | kInt8;
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & kAll) == kAll && may_use_tiles();
-}
-#endif
-
-Isa fastest() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni"))
-    return !__builtin_cpu_supports("avx512bf16") ? Isa::avx512 : has_amx() ? Isa::amx : Isa::avx512_bf16;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
-#endif
-  return Isa::baseline;
+bool is_consistent(const std::string& name) {
+  if (name.empty() || name == "fast") return false;
+  if (name != "consistent")
+    fail_usage("there is no arithmetic \"", name, "\"; set SPARSIGHT_ARITHMETIC to fast or consistent");
+  if (std::ranges::none_of(levels_here(), &cpu::Level::is_chain))
+    fail_usage("consistent arithmetic needs fused multiply-add, which this CPU lacks; unset SPARSIGHT_ARITHMETIC");
+  return true;
 }
 
-Isa parse_isa(const std::string& name) {
-  const std::vector<std::string> here = isa_names();
-  const auto found = std::find(here.begin(), here.end(), name);
+const cpu::Level& level_named(const std::string& name) {
+  const std::vector<cpu::Level>& here = levels_here();
+  if (name.empty()) return here.back();
+  const auto found = std::ranges::find(here, name, [](const cpu::Level& level) { return std::string(level.name); });
   if (found == here.end())
-    fail_usage("this CPU has no instruction-set level \"", name, "\"; set SPARSIGHT_ISA to one of: ", join(here));
-  return static_cast<Isa>(found - here.begin());
+    fail_usage("this CPU has no instruction-set level \"", name,
+               "\"; set SPARSIGHT_ISA to one of: ", join(isa_names()));
+  return *found;
 }
 
-Isa default_isa() {
-  const char* wanted = std::getenv("SPARSIGHT_ISA");
-  return wanted && *wanted ? parse_isa(wanted) : fastest();
+// The fastest up to `level` that is a chain, or the slowest that is.
+const cpu::Level& chain_up_to(const cpu::Level& level) {
+  const cpu::Level* found = nullptr;
+  for (const cpu::Level& each : levels_here()) {
+    if (each.is_chain) found = &each;
+    if (found && &each >= &level) break;
+  }
+  return *found;
 }
 
-Isa& current() {
-  static Isa isa = default_isa();
-  return isa;
+struct Choice {
+  bool consistent = is_consistent(from_environment("SPARSIGHT_ARITHMETIC"));
+  const cpu::Level* wanted = &level_named(from_environment("SPARSIGHT_ISA"));
+  const cpu::Level* active = nullptr;
+  const cpu::Kernels* kernels = nullptr;
+  Choice() { settle(); }
+  void settle() {
+    active = consistent ? &chain_up_to(*wanted) : wanted;
+    kernels = &active->kernels();
+  }
+};
+
+Choice& choice() {
+  static Choice choice;
+  return choice;
 }
 
 }  // namespace
 
 std::vector<std::string> isa_names() {
-  return {all_names().begin(), all_names().begin() + static_cast<int>(fastest()) + 1};
+  std::vector<std::string> names;
+  for (const cpu::Level& level : levels_here()) names.emplace_back(level.name);
+  return names;
 }
 
-const std::string& isa_name(Isa isa) { return all_names()[static_cast<size_t>(isa)]; }
+std::string active_isa() { return choice().active->name; }
 
-Isa active_isa() { return current(); }
+void set_isa(const std::string& name) {
+  choice().wanted = &level_named(name.empty() ? from_environment("SPARSIGHT_ISA") : name);
+  choice().settle();
+}
 
-void set_isa(const std::string& name) { current() = name.empty() ? default_isa() : parse_isa(name); }
+bool consistent_arithmetic() { return choice().consistent; }
+
+void set_arithmetic(const std::string& name) {
+  choice().consistent = is_consistent(name.empty() ? from_environment("SPARSIGHT_ARITHMETIC") : name);
+  choice().settle();
+}
+
+const cpu::Kernels& cpu::kernels() { return *choice().kernels; }
 
 }  // namespace sparsight

@@ -1,25 +1,30 @@
-// The instruction-set levels that the CPU kernels are compiled for, and the one in use. Each level has its own source
-// files with its own compiler flags; nothing outside them uses its instructions.
+// The instruction-set level in use. Levels have their own source files with their own compiler flags; nothing outside
+// them uses their instructions, and what differs between them is in their tables (kernels.h).
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "sparsight/kernels/isa/arithmetic.h"
+
 namespace sparsight {
 
-// avx2 includes FMA; avx512: F, BW, DQ, VL and VNNI; avx512_bf16: with BF16; amx: with tiles of bf16 and int8 too,
-// which multiply packed weights and, with each fp32 number split into three of bf16 (bf16x3), fp32 weights.
-enum class Isa { baseline, avx2, avx512, avx512_bf16, amx };
-
-// "baseline", "avx2", "avx512", "avx512_bf16", "amx", from the slowest to the fastest that this CPU has.
+// The levels that this CPU has, from the slowest to the fastest: on x86-64 "baseline", "avx2" (with FMA), "avx512" (F,
+// BW, DQ, VL and VNNI), "avx512_bf16" and "amx" (tiles of bf16 and int8, which multiply packed weights and, with each
+// fp32 number split into three of bf16 (bf16x3), fp32 weights); elsewhere "baseline".
 std::vector<std::string> isa_names();
 
-// The level in use: the environment variable SPARSIGHT_ISA (read once) or else the fastest of this CPU.
-Isa active_isa();
-const std::string& isa_name(Isa isa);
+// The level in use: that of the environment variable SPARSIGHT_ISA (read once) or else the fastest of this CPU; with
+// consistent arithmetic the fastest up to it whose products are chains of multiply-adds.
+std::string active_isa();
 
 // Chooses a level by name, for tests and measurements; "" goes back to the default. Raises UsageError for a level that
 // is unknown or that this CPU lacks. Not while kernels are running.
 void set_isa(const std::string& name);
+
+// Chooses an arithmetic (arithmetic.h): "fast", "consistent" or, with "", the default, for tests and measurements.
+// Raises UsageError for other names, and for "consistent" on a CPU without fused multiply-add. Not while kernels are
+// running.
+void set_arithmetic(const std::string& name);
 
 }  // namespace sparsight

@@ -37,7 +37,12 @@ constexpr Kernels make_kernels() {
 #define KERNEL(entry, implementation, result, parameters) .entry = implementation<V>,
 #include "sparsight/kernels/kernels.inc"
 #undef KERNEL
-      .panel_floats = panel_floats<V>(), .task_rows = 144};
+      .panel_floats = panel_floats<V>(),
+      .task_rows = 144,
+      .fewest_rows = 24,
+      .vector_bytes = sizeof(typename V::T),
+      .multiplies_bf16 = false,
+      .has_tiles = false};
 }
 
 }  // namespace

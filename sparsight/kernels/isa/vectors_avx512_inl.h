@@ -86,6 +86,7 @@ struct Vec {
   static T max(T a, T b) { return _mm512_max_ps(a, b); }
   static T round(T x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
   static T power_of_two(T n) { return _mm512_scalef_ps(_mm512_set1_ps(1.0f), n); }
+  static constexpr bool approximates = true;  // quotients
   static T reciprocal(T x) {
     const T r = _mm512_rcp14_ps(x);
     return _mm512_mul_ps(r, _mm512_fnmadd_ps(x, r, _mm512_set1_ps(2.0f)));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sparsight/kernels/isa/isa.h"
+#include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/threads/tasks.h"
 
 namespace sparsight::cpu {
@@ -12,11 +12,10 @@ namespace {
 constexpr int64_t kBf16Rows = 288, kFp32Rows = 576;
 constexpr int64_t kColumns = 96;  // per task, a multiple of kPanelColumns
 
-// fp32: a B that is not transposed is copied into panels on the way, at no cost, and the amx level has an order of its
-// own.
+// fp32: a B that is not transposed is copied into panels on the way, at no cost, and tiles have an order of their own.
 int64_t fewest_rows(const WeightView& matrices, bool bf16) {
   if (bf16) return kBf16Rows;
-  return matrices.transposed && active_isa() != Isa::amx ? kFp32Rows : INT64_MAX;
+  return matrices.transposed && !kernels().has_tiles ? kFp32Rows : INT64_MAX;
 }
 
 }  // namespace

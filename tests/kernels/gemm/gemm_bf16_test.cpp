@@ -12,6 +12,7 @@
 
 #include "sparsight/kernels/gemm/packed_linear.h"
 #include "sparsight/kernels/isa/isa.h"
+#include "sparsight/kernels/kernels.h"
 
 namespace sparsight::gemm_bf16_test {
 namespace {
@@ -127,7 +128,7 @@ void for_products(const Body& body) {
   set_isa("");
 }
 
-bool multiplies_bf16() { return active_isa() >= Isa::avx512_bf16; }
+bool multiplies_bf16() { return cpu::kernels().multiplies_bf16; }
 
 }  // namespace
 

@@ -92,16 +92,18 @@ struct Operands {
     cpu::kernels().product(p, panel.get());
   }
 
-  // C in fp64.
-  std::vector<double> sums() const {
-    std::vector<double> out;
+  // C as chains of multiply-adds over the depth, in fp64 or fp32.
+  template <class Number>
+  std::vector<Number> chains() const {
+    std::vector<Number> out;
     for (int64_t i = 0; i < shape.m; ++i)
       for (int64_t j = 0; j < shape.n; ++j) {
         const auto at = static_cast<size_t>(i * shape.n + j);
-        double sum = shape.begin == Begin::bias ? bias[static_cast<size_t>(j)]
+        Number sum = shape.begin == Begin::bias ? bias[static_cast<size_t>(j)]
                      : shape.begin == Begin::c  ? pre_activation[at]
                                                 : 0;
-        for (int64_t l = 0; l < shape.k; ++l) sum += static_cast<double>(a_at(i, l)) * b_at(l, j);
+        for (int64_t l = 0; l < shape.k; ++l)
+          sum = std::fma(static_cast<Number>(a_at(i, l)), static_cast<Number>(b_at(l, j)), sum);
         out.push_back(sum);
       }
     return out;
@@ -128,7 +130,7 @@ TEST(Gemm, AgreesWithFp64ForEveryShapeAndLayout) {
             for (const Begin begin : {Begin::zero, Begin::bias, Begin::c}) {
               if (m * n * k > 1'500'000 || (a_transposed && b_order == Order::panels)) continue;
               Operands x({m, n, k, a_transposed, b_order, /*stream=*/k % 2 == 0, begin});
-              const std::vector<double> sums = x.sums();
+              const std::vector<double> sums = x.chains<double>();
               testing::for_every_level([&] {
                 x.multiply();
                 EXPECT_LT(x.error(sums), std::ldexp(2 + 0.7 * std::sqrt(k), -24))
@@ -138,11 +140,34 @@ TEST(Gemm, AgreesWithFp64ForEveryShapeAndLayout) {
             }
 }
 
+TEST(Gemm, IsOneChainOfMultiplyAddsWithConsistentArithmetic) {
+  if (isa_names().size() < 2) GTEST_SKIP() << "this CPU has no fused multiply-add";
+  set_arithmetic("consistent");
+  for (const int64_t m : {1, 3, 7, 16, 20, 33, 100})
+    for (const int64_t n : {8, 40, 100})
+      for (const int64_t k : {1, 20, 197, 500})
+        for (const bool a_transposed : {false, true})
+          for (const Order b_order : {Order::rows, Order::transposed, Order::panels})
+            for (const Begin begin : {Begin::zero, Begin::bias, Begin::c}) {
+              if (a_transposed && b_order == Order::panels) continue;
+              Operands x({m, n, k, a_transposed, b_order, /*stream=*/k % 2 == 0, begin});
+              const std::vector<float> chains = x.chains<float>();
+              testing::for_every_level([&] {
+                if (active_isa() == "baseline") return;
+                x.multiply();
+                EXPECT_TRUE(std::equal(chains.begin(), chains.end(), x.c.get()))
+                    << m << " x " << n << " x " << k << " " << a_transposed << static_cast<int>(b_order)
+                    << static_cast<int>(begin);
+              });
+            }
+  set_arithmetic("");
+}
+
 // The three bf16 parts of the AMX level round less often than a chain of multiply-adds.
 TEST(Gemm, PartsOnTilesAreNoLessExactThanAChain) {
   if (isa_names().back() != "amx") GTEST_SKIP() << "this CPU has no AMX";
   Operands x({64, 384, 384, false, Order::rows, false, Begin::zero});
-  const std::vector<double> sums = x.sums();
+  const std::vector<double> sums = x.chains<double>();
   set_isa("avx512");
   x.multiply();
   const double chain = x.error(sums);

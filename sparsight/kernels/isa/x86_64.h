@@ -1,0 +1,13 @@
+// The levels of x86-64 beyond the baseline: each table starts from that of the one before where it has nothing better.
+#pragma once
+
+#include "sparsight/kernels/kernels.h"
+
+namespace sparsight::cpu {
+
+const Kernels& kernels_avx2();
+const Kernels& kernels_avx512();
+const Kernels& kernels_avx512_bf16();
+const Kernels& kernels_amx();
+
+}  // namespace sparsight::cpu
