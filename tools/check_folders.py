@@ -1,5 +1,6 @@
 """Prints violations of docs/architecture.md: includes and calls against the order of the library's folders, uses of
-is_training() in models, and includes of torch/torch.h."""
+is_training() in models, includes of torch/torch.h, and sources of the fuzz targets that do not exist."""
+import os
 import re
 import subprocess
 import sys
@@ -39,5 +40,11 @@ for name, headers in sorted(declared.items()):
     header, source = min(headers), min(sources)
     if order.index(source.split("/")[1]) > order.index(header.split("/")[1]):
         print(f"{header}: declares {name}(), which {source} defines: a call against the order")
+        wrong += 1
+
+# The fuzz targets compile sources that they name, and are built after everything else.
+for source in re.findall(r"\$\{PROJECT_SOURCE_DIR\}/([\w/]+\.cpp)", open("tests/fuzz/CMakeLists.txt").read()):
+    if not os.path.exists(source):
+        print(f"tests/fuzz/CMakeLists.txt: {source} does not exist; did it move?")
         wrong += 1
 sys.exit(wrong > 0)
