@@ -8,12 +8,12 @@
 #include <memory>
 #include <thread>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/data/libcurl.h"
-#include "sparsight/data/readers/bytes.h"
 
 namespace sparsight {
 namespace {

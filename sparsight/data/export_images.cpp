@@ -6,10 +6,10 @@
 #include <iomanip>
 #include <optional>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/data/class_folders.h"
-#include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/png_write.h"
 #include "sparsight/io/atomic_folder.h"
 

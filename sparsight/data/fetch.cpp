@@ -5,6 +5,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
 #include "sparsight/data/hash.h"
+#include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/untar.h"
 #include "sparsight/io/atomic_file.h"
 

@@ -5,6 +5,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/hash.h"
+#include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/remote_sets.h"
 
 namespace sparsight {

@@ -3,8 +3,8 @@
 
 #include <memory>
 #include <string>
+#include "sparsight/core/bytes.h"
 
-#include "sparsight/data/readers/bytes.h"
 
 namespace sparsight {
 

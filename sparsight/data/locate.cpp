@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
-#include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/folder.h"
 #include "sparsight/data/readers/image.h"
 #include "sparsight/data/register_data.h"

@@ -75,24 +75,17 @@ loop_sources(
   data/domainbed/seed_hash.cpp
   data/decorators/stratified.cpp
   data/decorators/subset.cpp
-  data/readers/bmp.cpp
   data/readers/bytes.cpp
   data/readers/celeba.cpp
   data/readers/cifar.cpp
   data/readers/csv.cpp
-  data/readers/exif.cpp
   data/readers/folder.cpp
-  data/readers/gif.cpp
   data/readers/idx.cpp
   data/readers/image.cpp
-  data/readers/jpeg.cpp
   data/readers/manifest.cpp
   data/readers/npy.cpp
   data/readers/npy_write.cpp
-  data/readers/png.cpp
   data/readers/png_write.cpp
-  data/readers/tiff.cpp
-  data/readers/webp.cpp
   data/sets/array_set.cpp
   data/sets/backgrounds.cpp
   data/sets/celeba.cpp

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
-#include "sparsight/data/readers/bytes.h"
 #include "sparsight/io/atomic_file.h"
 
 namespace sparsight {

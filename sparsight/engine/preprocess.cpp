@@ -65,9 +65,12 @@ void apply(const PreprocessStep& step, Current& image) {
 }  // namespace
 
 bool Preprocessing::run(const ByteImageView& given, float* pixels) const {
-  if (given.channels != channels || given.height < 1 || given.width < 1)
-    fail("the image of ", given.width, "x", given.height, " pixels has ", given.channels,
-         " channels, but the model takes ", channels);
+  const auto fail_shape = [&] {
+    fail("the image of ", given.width, "x", given.height, " pixels and ", given.channels,
+         " channels is not transformed to the ", width, "x", height, " pixels and ", channels,
+         " channels that the model takes; resize it, or train with a resize in [transforms] eval");
+  };
+  if (given.channels != channels || given.height < 1 || given.width < 1) fail_shape();
   const bool own_size = given.height == height && given.width == width;
   const auto fits = [&](const Current& image) { return image.view.height == height && image.view.width == width; };
   Current image{given};
@@ -87,9 +90,7 @@ bool Preprocessing::run(const ByteImageView& given, float* pixels) const {
     for (const PreprocessStep& step : steps) apply(step, image);
     fell_back = true;
   }
-  if (!fits(image))
-    fail("the image of ", given.width, "x", given.height, " pixels becomes ", image.view.width, "x", image.view.height,
-         " pixels, but the model takes ", width, "x", height);
+  if (!fits(image)) fail_shape();
   for (int64_t c = 0; c < channels; ++c)
     for (int64_t y = 0; y < height; ++y) {
       const uint8_t* const row = image.view.bytes + c * image.view.plane_stride + y * image.view.row_stride;

@@ -27,6 +27,19 @@ kernel_sources(
   engine/steps/rows.cpp
   engine/transformer_block.cpp)
 
+# Decoding of files takes image libraries, which the Python package does without.
+if("data" IN_LIST SPARSIGHT_FOLDERS)
+  kernel_sources(
+    engine/images/bmp.cpp
+    engine/images/decode.cpp
+    engine/images/exif.cpp
+    engine/images/gif.cpp
+    engine/images/jpeg.cpp
+    engine/images/png.cpp
+    engine/images/tiff.cpp
+    engine/images/webp.cpp)
+endif()
+
 # Levels are those of Pillow to the bit, so no fused multiply-add; without trapping, loops with a choice between two
 # numbers run in vectors.
 set_source_files_properties(engine/resize_bytes.cpp TARGET_DIRECTORY sparsight_kernels

@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <istream>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/limits.h"
-#include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/folder.h"
 #include "sparsight/io/atomic_file.h"
 

@@ -211,6 +211,20 @@ Json routing_source(const LoadedModel& loaded) {
 
 at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image) {
   const ImageShape& shape = loaded.shape;
+  const auto log_resize = [&] {
+    if (!loaded.resize_logged->exchange(true))
+      log_info("images of another size are resized by the shorter side and cropped to the model's ", shape.width, "x",
+               shape.height, " pixels");
+  };
+  if (loaded.program && loaded.program->program().info.preprocessing) {
+    const at::Tensor bytes = image.contiguous();
+    const int64_t channels = bytes.size(0), height = bytes.size(1), width = bytes.size(2);
+    at::Tensor input = at::empty({shape.channels, shape.height, shape.width});
+    if (loaded.program->program().info.preprocessing->run(
+            {bytes.const_data_ptr<uint8_t>(), channels, height, width, height * width, width}, input.data_ptr<float>()))
+      log_resize();
+    return input;
+  }
   const auto fits = [&](const at::Tensor& input) {
     return input.sizes() == at::IntArrayRef({shape.channels, shape.height, shape.width});
   };
@@ -223,9 +237,7 @@ at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image) {
     if (own_size) throw;
   }
   input = transformed(loaded, resized_and_cropped(image, shape));
-  if (fits(input) && !loaded.resize_logged->exchange(true))
-    log_info("images of another size are resized by the shorter side and cropped to the model's ", shape.width, "x",
-             shape.height, " pixels");
+  if (fits(input)) log_resize();
   return checked(loaded, image, input);
 }
 

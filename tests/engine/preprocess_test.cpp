@@ -53,10 +53,14 @@ TEST(Preprocess, RefusesWhatDoesNotFit) {
     std::vector<float> pixels(64);
     return sparsight::testing::message_of([&] { preprocessing.run(image.view(), pixels.data()); });
   };
-  EXPECT_NE(refused({{}, true, 3, 2, 2}, numbered(2, 2)).find("1 channels, but the model takes 3"), std::string::npos);
+  EXPECT_NE(refused({{}, true, 3, 2, 2}, numbered(2, 2))
+                .find("and 1 channels is not transformed to the 2x2 pixels and 3 channels"),
+            std::string::npos);
   EXPECT_NE(refused({{{Kind::center_crop, 3, 3}}, true, 1, 2, 2}, numbered(2, 2)).find("at least 3x3"),
             std::string::npos);
-  EXPECT_NE(refused({{{Kind::resize, 3, 3}}, true, 1, 2, 2}, numbered(2, 2)).find("becomes 3x3"), std::string::npos);
+  EXPECT_NE(refused({{{Kind::resize, 3, 3}}, true, 1, 2, 2}, numbered(2, 2))
+                .find("of 2x2 pixels and 1 channels is not transformed to the 2x2"),
+            std::string::npos);
   ByteImage wide(1, 1, 2'000'000);
   EXPECT_NE(refused({{{Kind::resize, 4, 0}}, true, 1, 4, 4}, wide).find("100 million"), std::string::npos);
 }

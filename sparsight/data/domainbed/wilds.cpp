@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
-#include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/csv.h"
 #include "sparsight/data/sets/image_files.h"
 

@@ -4,8 +4,8 @@
 #include <set>
 #include <string_view>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
-#include "sparsight/data/readers/bytes.h"
 
 namespace sparsight {
 namespace {

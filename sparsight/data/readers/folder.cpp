@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <iterator>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
-#include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/image.h"
 
 namespace sparsight {

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <cmath>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
-#include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/csv.h"
 
 namespace sparsight {

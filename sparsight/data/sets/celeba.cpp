@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <unordered_set>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
-#include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/celeba.h"
 #include "sparsight/data/sets/data_root.h"
 #include "sparsight/data/sets/image_files.h"

@@ -2,9 +2,9 @@
 
 #include <cstdlib>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
 #include "sparsight/data/places.h"
-#include "sparsight/data/readers/bytes.h"
 
 namespace sparsight {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/data/decorators/subset.h"
 #include "sparsight/data/known_superclasses.h"
-#include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/folder.h"
 #include "sparsight/data/sets/data_root.h"
 #include "sparsight/data/sets/image_files.h"

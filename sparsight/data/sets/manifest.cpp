@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
+#include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
 #include "sparsight/data/known_superclasses.h"
-#include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/manifest.h"
 #include "sparsight/data/sets/data_root.h"
 #include "sparsight/data/sets/folder.h"

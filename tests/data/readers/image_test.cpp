@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sparsight/data/readers/exif.h"
+#include "sparsight/engine/images/exif.h"
 #include "sparsight/data/readers/npy.h"
 #include "sparsight/data/readers/png_write.h"
 #include "tests/data/readers/fixtures.h"
@@ -10,6 +10,7 @@
 
 namespace sparsight::image_test {
 
+using engine::scan_jpeg_markers;
 using testing::bytes_of;
 using testing::complaint;
 using testing::golden_image;

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "sparsight/core/error.h"
-#include "sparsight/data/readers/exif.h"
-#include "sparsight/data/readers/pixels.h"
+#include "sparsight/engine/images/exif.h"
+#include "sparsight/engine/images/pixels.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 namespace {
 
 struct PngState {
@@ -100,4 +100,4 @@ Pixels decode_png(ByteView bytes, const std::string& name, int64_t max_pixels) {
   return pixels;
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

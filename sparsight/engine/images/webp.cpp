@@ -1,10 +1,10 @@
 #include <webp/decode.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/data/readers/exif.h"
-#include "sparsight/data/readers/pixels.h"
+#include "sparsight/engine/images/exif.h"
+#include "sparsight/engine/images/pixels.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 namespace {
 
 constexpr size_t kRiffHeader = 12, kChunkHeader = 8;
@@ -39,4 +39,4 @@ Pixels decode_webp(ByteView bytes, const std::string& name, int64_t max_pixels) 
   return pixels;
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

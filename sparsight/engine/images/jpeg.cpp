@@ -4,10 +4,10 @@
 #include <string>
 
 #include "sparsight/core/error.h"
-#include "sparsight/data/readers/exif.h"
-#include "sparsight/data/readers/pixels.h"
+#include "sparsight/engine/images/exif.h"
+#include "sparsight/engine/images/pixels.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 namespace {
 
 // Values are inverted (255 is no ink) in files with Adobe's marker. `values` is CMYK, the result RGB.
@@ -61,4 +61,4 @@ Pixels decode_jpeg(ByteView bytes, const std::string& name, int64_t max_pixels) 
   return pixels;
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

@@ -7,9 +7,9 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/data/readers/pixels.h"
+#include "sparsight/engine/images/pixels.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 namespace {
 
 struct TiffState {
@@ -99,4 +99,4 @@ Pixels decode_tiff(ByteView bytes, const std::string& name, int64_t max_pixels) 
   return pixels;
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

@@ -1,9 +1,9 @@
 // Decoded pixels before conversion to a tensor: rows of interleaved channels, as the image libraries write them.
 #pragma once
 
-#include "sparsight/data/readers/bytes.h"
+#include "sparsight/core/bytes.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 
 struct Pixels {
   int64_t height = 0, width = 0, channels = 0;
@@ -22,4 +22,4 @@ Pixels decode_gif(ByteView bytes, const std::string& name, int64_t max_pixels);
 Pixels decode_bmp(ByteView bytes, const std::string& name, int64_t max_pixels);
 Pixels decode_tiff(ByteView bytes, const std::string& name, int64_t max_pixels);
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

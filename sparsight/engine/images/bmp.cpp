@@ -4,9 +4,9 @@
 #include <bit>
 
 #include "sparsight/core/error.h"
-#include "sparsight/data/readers/pixels.h"
+#include "sparsight/engine/images/pixels.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 namespace {
 
 constexpr size_t kFileHeader = 14, kCoreHeader = 12, kInfoHeader = 40;
@@ -117,4 +117,4 @@ Pixels decode_bmp(ByteView bytes, const std::string& name, int64_t max_pixels) {
   return pixels;
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

@@ -1,8 +1,8 @@
-#include "sparsight/data/readers/exif.h"
+#include "sparsight/engine/images/exif.h"
 
 #include <string_view>
 
-namespace sparsight {
+namespace sparsight::engine {
 namespace {
 
 // Numbers of a TIFF block in its own byte order; beyond the end they are 0.
@@ -64,4 +64,4 @@ JpegMarkers scan_jpeg_markers(ByteView jpeg) {
   return markers;
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "sparsight/core/error.h"
-#include "sparsight/data/readers/pixels.h"
+#include "sparsight/engine/images/pixels.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 namespace {
 
 int read_gif_bytes(GifFileType* gif, GifByteType* out, int length) {
@@ -76,4 +76,4 @@ Pixels decode_gif(ByteView bytes, const std::string& name, int64_t max_pixels) {
   return pixels;
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::engine

@@ -1,9 +1,9 @@
 // EXIF orientation, and the other information in a JPEG file's markers that is needed to decode pixels.
 #pragma once
 
-#include "sparsight/data/readers/bytes.h"
+#include "sparsight/core/bytes.h"
 
-namespace sparsight {
+namespace sparsight::engine {
 
 struct JpegMarkers {
   int orientation = 1;  // EXIF tag 0x0112, 1 to 8; 1 if it is missing or invalid
@@ -17,4 +17,4 @@ JpegMarkers scan_jpeg_markers(ByteView jpeg);
 // orientation is missing or invalid.
 int exif_orientation(ByteView exif);
 
-}  // namespace sparsight
+}  // namespace sparsight::engine
