@@ -5,7 +5,6 @@
 #include <string>
 #include "sparsight/core/bytes.h"
 
-
 namespace sparsight {
 
 // SHA-256 (64 hexadecimal digits) or, for old datasets that publish nothing else, MD5 (32).

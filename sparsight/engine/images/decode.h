@@ -24,8 +24,8 @@ struct ImageDecoding {
 ByteImage decode_byte_image(ByteView bytes, const std::string& name, const ImageDecoding& decoding = {});
 ByteImage read_byte_image(const std::string& path, const ImageDecoding& decoding = {});
 
-// Raises Error as read_byte_image() does, for what its first and last bytes show: a JPEG or PNG file that begins and ends as
-// such is not decoded. All others are.
+// Raises Error as read_byte_image() does, for what its first and last bytes show: a JPEG or PNG file that begins and
+// ends as such is not decoded. All others are.
 void check_image_file(const std::string& path);
 
 // The kinds of images that are read, for messages: "JPEG, PNG, ... or TIFF".
