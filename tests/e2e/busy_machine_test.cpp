@@ -61,9 +61,9 @@ TEST(BusyMachine, WaitingThreadsSleep) {
   const std::string image = folder.write("a.png", encode_png(at::full({1, 16, 16}, 200, at::kByte)));
   const BusyCores busy;
   if (busy.cores < 2) GTEST_SKIP() << "needs two cores";
-  constexpr int kImages = 1024;
+  constexpr int kImages = 4096;
   // A user's own setting is respected: threads that spin sleep a few times while the program starts.
-  const int64_t spinning = sleeps(folder.path("run"), image, kImages / 8, {{"GOMP_SPINCOUNT", "1000000"}});
+  const int64_t spinning = sleeps(folder.path("run"), image, kImages / 32, {{"GOMP_SPINCOUNT", "1000000"}});
   const int64_t asleep = sleeps(folder.path("run"), image, kImages, {});
   EXPECT_GT(asleep, 100 + spinning);
   EXPECT_LT(spinning, 50);

@@ -7,7 +7,7 @@
 namespace sparsight::cpu {
 namespace {
 
-// Sums are in fp32 within a block of so many numbers, and in fp64 over the blocks of a row.
+// Numbers of a block: sums are in fp32 within it, and in fp64 over the blocks of a row.
 constexpr int64_t kBlockOfSum = 256;
 
 // exp(x) for x <= 0, exactly 0 below -87.3, where exponential() stays at 1.2e-38: a class at -inf has probability 0.

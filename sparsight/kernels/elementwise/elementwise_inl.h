@@ -125,8 +125,8 @@ inline void for_vectors(int64_t count, const Body& body) {
   if (c < count) body(c, static_cast<int>(count - c));
 }
 
-// The same in steps of kSumLanes columns: body(first, count, part), where `part` is the compile-time position of the
-// vector in its step.
+// Calls body(first, count, part) for vectors in steps of kSumLanes columns; `part` is a compile-time number, the
+// vector's place in its step.
 constexpr int64_t kSumLanes = 16;
 template <class V, class Body, int... kPart>
 [[gnu::always_inline]] inline void for_steps(int64_t count, const Body& body, std::integer_sequence<int, kPart...>) {

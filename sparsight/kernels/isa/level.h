@@ -16,7 +16,7 @@ struct Level {
   bool is_chain;
 };
 
-// Those of this architecture, from the slowest to the fastest; a CPU has at least the first.
+// The levels of this architecture, from the slowest to the fastest; a CPU has at least the first.
 std::span<const Level> levels();
 
 }  // namespace sparsight::cpu
