@@ -4,7 +4,7 @@
 #include "cli/work/read_config.h"
 #include "sparsight/attacks/register_attacks.h"
 #include "sparsight/core/config_text.h"
-#include "sparsight/core/json_text.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/limits.h"
 #include "sparsight/core/log.h"
 #include "sparsight/io/atomic_file.h"

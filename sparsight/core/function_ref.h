@@ -16,6 +16,7 @@ class FunctionRef<Result(Arguments...)> {
  public:
   template <class Callable>
   requires(!std::same_as<std::remove_cvref_t<Callable>, FunctionRef> &&
+           // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): it hides no copy, see above
            std::is_invocable_r_v<Result, Callable&, Arguments...>) FunctionRef(Callable&& callable)
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
         call_([](void* object, Arguments... arguments) -> Result {

@@ -167,8 +167,8 @@ void check_same_run(const Json& config, const std::string& folder) {
   for (const auto& [key, value] : now.items()) {
     if (key == "/run/seed") continue;  // follows from the rest
     // Training decides what "auto" is; without weights to start from it is "router".
-    const bool same_gates =
-        key == "/moe/gates" && (value == "auto" || (before[key] == "auto" && now["/train/init_from"] == ""));
+    const bool from_weights = !now["/train/init_from"].get<std::string>().empty();
+    const bool same_gates = key == "/moe/gates" && (value == "auto" || (before[key] == "auto" && !from_weights));
     if (same_gates || (before.contains(key) && before[key] == value)) continue;
     fail(printable(folder), " holds another run: its ", key.substr(1), " is ",
          before.contains(key) ? before[key].dump() : "not set", ", not ", value.dump(),

@@ -25,6 +25,7 @@
 #include "sparsight/moe/moe_spec.h"
 #include "sparsight/moe/setting_schedule.h"
 #include "sparsight/nn/parameter_memory.h"
+#include "sparsight/ops/weight_type.h"
 
 namespace sparsight {
 namespace {

@@ -139,6 +139,7 @@ struct SoftmaxMoments {
 };
 
 struct Kernels {
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define KERNEL(entry, implementation, result, parameters) result(*entry) parameters;
 #include "sparsight/kernels/kernels.inc"
 #undef KERNEL

@@ -34,6 +34,7 @@ void gemm_any(const Gemm& p, float* panel) {
 template <class V>
 constexpr Kernels make_kernels() {
   return {
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define KERNEL(entry, implementation, result, parameters) .entry = implementation<V>,
 #include "sparsight/kernels/kernels.inc"
 #undef KERNEL
