@@ -1,14 +1,13 @@
 #include "cli/catalogue.h"
 
+#include "sparsight/core/nearest_name.h"
+
 namespace sparsight::cli {
 
 std::vector<std::string> setting_keys() { return catalogue().at("settings").get<std::vector<std::string>>(); }
 
 std::string component_names(const std::string& kind) {
-  std::string text;
-  for (const auto& name : catalogue().at("components").at(kind))
-    text += (text.empty() ? "" : ", ") + name.get<std::string>();
-  return text;
+  return join(catalogue().at("components").at(kind).get<std::vector<std::string>>());
 }
 
 }  // namespace sparsight::cli

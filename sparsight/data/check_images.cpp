@@ -1,7 +1,5 @@
 #include "sparsight/data/check_images.h"
 
-#include <algorithm>
-
 #include "sparsight/core/error.h"
 #include "sparsight/core/progress.h"
 #include "sparsight/data/loader.h"
@@ -10,9 +8,7 @@
 namespace sparsight {
 
 void check_images(const DataSplits& splits) {
-  std::vector<DataSetPtr> parts;
-  for (const DataSetPtr& part : {splits.train, splits.validation, splits.test, splits.monitor})
-    if (part && std::ranges::find(parts, part) == parts.end()) parts.push_back(part);
+  const std::vector<DataSetPtr> parts = distinct_parts({splits.train, splits.validation, splits.test, splits.monitor});
   int64_t images = 0, before = 0, bad = 0;
   for (const DataSetPtr& part : parts) images += part->size();
   Progress progress("check images", images, "images");

@@ -50,4 +50,11 @@ Looks look_at_all(int64_t count, const std::function<void(int64_t)>& look,
   return looks;
 }
 
+std::vector<DataSetPtr> distinct_parts(std::initializer_list<DataSetPtr> parts) {
+  std::vector<DataSetPtr> distinct;
+  for (const DataSetPtr& part : parts)
+    if (part && std::ranges::find(distinct, part) == distinct.end()) distinct.push_back(part);
+  return distinct;
+}
+
 }  // namespace sparsight

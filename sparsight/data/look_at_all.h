@@ -3,8 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <string>
+#include <vector>
+
+#include "sparsight/data/data_set.h"
 
 namespace sparsight {
 
@@ -17,5 +21,8 @@ struct Looks {
 // several threads. Ends early when interrupted() (core/interrupt.h).
 Looks look_at_all(int64_t count, const std::function<void(int64_t)>& look,
                   const std::function<void(int64_t, int64_t)>& progress);
+
+// These parts without null ones and repetitions: one split may serve as two.
+std::vector<DataSetPtr> distinct_parts(std::initializer_list<DataSetPtr> parts);
 
 }  // namespace sparsight

@@ -110,10 +110,7 @@ Verification verify_set(const LocatedSet& set, const std::function<void(int64_t,
         verify_checksums(folder, result);
     if (result.interrupted) return result;
     const DataSplits splits = data_sets().make(set.name, set.settings, "data", DataContext{});
-    std::vector<DataSetPtr> parts{splits.train};
-    for (const DataSetPtr& part : {splits.validation, splits.test})
-      if (part && std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
-    for (const DataSetPtr& part : parts)
+    for (const DataSetPtr& part : distinct_parts({splits.train, splits.validation, splits.test}))
       count_all(
           part->size(), [&](int64_t i) { part->get(i); }, progress, result);
   } catch (const UsageError&) {

@@ -36,6 +36,8 @@ std::vector<std::string> command_line() {
   return words;
 }
 
+std::string arithmetic_name() { return consistent_arithmetic() ? "consistent" : "fast"; }
+
 // What decides how kernels round.
 std::string rounding_of(const std::string& level, const std::string& arithmetic) {
   return arithmetic == "consistent" ? arithmetic : level;
@@ -44,11 +46,9 @@ std::string rounding_of(const std::string& level, const std::string& arithmetic)
 }  // namespace
 
 Json describe_environment() {
-  return {{"sparsight", SPARSIGHT_VERSION},   {"torch", torch_version()},
-          {"processor", processor_name()},    {"instruction_set", instruction_set()},
-          {"kernel_level", active_isa()},     {"arithmetic", consistent_arithmetic() ? "consistent" : "fast"},
-          {"threads", at::get_num_threads()}, {"started", utc_now()},
-          {"command", command_line()}};
+  return {{"sparsight", SPARSIGHT_VERSION},       {"torch", torch_version()},     {"processor", processor_name()},
+          {"instruction_set", instruction_set()}, {"kernel_level", active_isa()}, {"arithmetic", arithmetic_name()},
+          {"threads", at::get_num_threads()},     {"started", utc_now()},         {"command", command_line()}};
 }
 
 void warn_of_other_kernels(const std::string& env_file) {
@@ -57,7 +57,7 @@ void warn_of_other_kernels(const std::string& env_file) {
   try {
     const Json environment = parse_json_object(read_file(env_file, kMaxBytes), env_file);
     const std::string began = rounding_of(text(environment, "kernel_level"), text(environment, "arithmetic")),
-                      now = rounding_of(active_isa(), consistent_arithmetic() ? "consistent" : "fast");
+                      now = rounding_of(active_isa(), arithmetic_name());
     if (!began.empty() && began != now)
       log_warning(printable(env_file), ": began with ", printable(began), " kernels and goes on with ", now,
                   " ones, which round differently: the result is not that of an unbroken run to the last bit");

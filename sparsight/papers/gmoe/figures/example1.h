@@ -20,8 +20,7 @@ struct Example1Shares {
 // each combination; Error if one is missing. Returns in percent "accuracy" on the uniform distribution,
 // "in_distribution" with the training shares, "conflicting" of blue ellipses and red squares, "together" of red
 // ellipses and blue squares, "reliance", "together" minus "conflicting", and "worst", the lowest of a combination.
-// "_images" of the first four are how many images of equal weight would err as much; each combination has a quarter of
-// "images".
+// "accuracy_images" and those of the next three: how many images of equal weight would scatter as much.
 Json example1_measures(const Json& cells, const Example1Shares& shares);
 
 std::string shown_widths(const std::vector<int64_t>& widths);  // "16, 32 and 64"
