@@ -2,6 +2,7 @@ torch_free_sources(
   core/background_thread.cpp
   core/block_list.cpp
   core/bytes.cpp
+  core/checksum.cpp
   core/config.cpp
   core/config_text.cpp
   core/freed_memory.cpp

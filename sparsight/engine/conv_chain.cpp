@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/kernels/conv/conv_task.h"
 #include "sparsight/kernels/elementwise/channel_moments.h"
 #include "sparsight/kernels/threads/tasks.h"
@@ -187,6 +188,78 @@ void ConvChain::run_some(cpu::Threads& threads, const float* x, float* y, int64_
     const float* const residual = step.has_residual ? floats[index_of(step.residual)] : nullptr;
     run_step(threads, step, maps[from], floats[from], residual, to, images);
   }
+}
+
+namespace {
+
+constexpr std::array<const char*, kConvBuffers> kBufferNames{"input", "output", "hidden", "second_hidden"};
+
+void visit_affine(Fields& fields, Affine& affine, int64_t channels) {
+  fields.floats("before_scale", affine.scale, channels, /*required=*/false);
+  fields.floats("before_shift", affine.shift, channels, /*required=*/!affine.scale.empty());
+}
+
+void visit_norm(Fields& fields, GroupNorm& norm, int64_t channels) {
+  fields.size_or_zero("norm_groups", norm.groups);
+  if (norm.groups == 0) return;
+  fields.floats("norm_weight", norm.weight, channels);
+  fields.floats("norm_bias", norm.bias, channels);
+  fields.real("norm_epsilon", norm.epsilon, {0, std::numeric_limits<float>::max()});
+  fields.require(channels % norm.groups == 0, "groups of equally many channels");
+}
+
+}  // namespace
+
+void ConvStep::visit(Fields& fields) {
+  fields.number("kernel", kernel, {1, 1024});
+  fields.number("stride", stride, {1, 1024});
+  fields.flag("same", same);
+  fields.choice("from", from, kBufferNames);
+  fields.choice("to", to, kBufferNames);
+  fields.flag("has_residual", has_residual);
+  fields.choice("residual", residual, kBufferNames);
+  fields.flag("relu", relu);
+  fields.flag("relu_first", relu_first);
+  bool limited = std::isfinite(limit);
+  fields.flag("limited", limited);
+  if (limited) fields.epsilon("limit", limit);
+  bool deep = is_depthwise();
+  fields.flag("depthwise", deep);
+  if (deep) {
+    std::vector<float> weight = depthwise.weight(), bias = depthwise.bias();
+    fields.floats("bias", bias, Fields::kAny);
+    fields.floats("weight", weight, {kernel, kernel, static_cast<int64_t>(bias.size())});
+    if (fields.reads()) depthwise = {std::move(weight), std::move(bias)};
+  } else if (fields.reads()) {
+    cpu::PackedLinear panels = fields.read_linear("conv", Fields::kAny, Fields::kAny, /*together=*/1);
+    fields.require(panels.inputs() % (kernel * kernel) == 0, "a weight for each tap");
+    conv = cpu::PackedConv(std::move(panels), kernel);
+  } else {
+    fields.write_linear("conv", conv.panels());
+  }
+  visit_affine(fields, before, inputs());
+  visit_norm(fields, norm, outputs());
+  fields.require(!deep || (before.scale.empty() && norm.groups == 0 && !has_residual),
+                 "a depthwise convolution without norms and residual");
+}
+
+void ConvChain::visit(Fields& fields, Map input) {
+  auto count = static_cast<int64_t>(steps_.size());
+  std::array<Map, kConvBuffers> maps{input};
+  fields.list("convolutions", count, {1, kMaxLayers}, [&](int64_t i) {
+    if (fields.reads()) steps_.emplace_back();
+    ConvStep& step = steps_[static_cast<size_t>(i)];
+    step.visit(fields);
+    const Map in = maps[index_of(step.from)];
+    fields.require(step.to != ConvBuffer::input && step.to != step.from && in.channels == step.inputs(),
+                   "a map of its channels to read, and another to write");
+    const Map out = maps[index_of(step.to)] = output_of(step, in), residual = maps[index_of(step.residual)];
+    fields.require(out.positions() > 0 && out.positions() <= kMaxFieldNumber, "a map of some positions to write");
+    fields.require(!step.has_residual || (residual.height == out.height && residual.width == out.width &&
+                                          residual.channels == out.channels),
+                   "a residual of the shape that it writes");
+  });
+  fields.require(maps[index_of(ConvBuffer::output)].channels > 0, "a convolution that writes the output");
 }
 
 }  // namespace sparsight::engine

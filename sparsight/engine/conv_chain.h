@@ -25,6 +25,8 @@ struct GroupNorm {
   double epsilon = 0;
 };
 
+class Fields;
+
 // The maps that steps read and write: the input, the output, or one of two between them. No step writes what it reads.
 enum class ConvBuffer { input, output, hidden, second_hidden };
 
@@ -46,13 +48,16 @@ struct ConvStep {
   ConvBuffer from = ConvBuffer::input, to = ConvBuffer::output;
 
   bool is_depthwise() const { return depthwise.channels() > 0; }
+  int64_t inputs() const { return is_depthwise() ? depthwise.channels() : conv.inputs(); }
   int64_t outputs() const { return is_depthwise() ? depthwise.channels() : conv.outputs(); }
   int64_t bytes() const { return is_depthwise() ? depthwise.bytes() : conv.bytes(); }
+  void visit(Fields& fields);
   WeightType type() const { return is_depthwise() ? depthwise.type() : conv.type(); }
 };
 
 class ConvChain {
  public:
+  ConvChain() = default;
   explicit ConvChain(std::vector<ConvStep> steps) : steps_(std::move(steps)) {}
 
   struct Map {
@@ -65,6 +70,7 @@ class ConvChain {
 
   WeightType type() const { return steps_.empty() ? WeightType::fp32 : steps_.front().type(); }
   int64_t bytes() const;  // of the packed weights
+  void visit(Fields& fields, Map input);
 
  private:
   void run_some(cpu::Threads& threads, const float* x, float* y, int64_t images, Map input) const;

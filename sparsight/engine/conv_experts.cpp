@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sparsight/engine/expert_rows.h"
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/memory/scratch.h"
 #include "sparsight/kernels/threads/tasks.h"
@@ -114,6 +115,54 @@ void BlockExperts::run_rows(cpu::Threads& threads, const float* rows, const int6
     if (const int64_t images = offsets[e + 1] - offsets[e]; images > 0)
       blocks_[static_cast<size_t>(e)].run(threads, rows + offsets[e] * width(), out + offsets[e] * outputs(), images,
                                           in_);
+}
+
+void PatchWindows::visit(Fields& fields) {
+  fields.part("windows", [&] {
+    fields.number("channels", channels, {1, 1 << 16});
+    fields.number("side", side, {1, 4096});
+    fields.number("padding", padding, {0, 4096});
+    fields.number("kernel", kernel, {1, side + 2 * padding});
+    fields.number("stride", stride, {1, 4096});
+  });
+}
+
+void PatchConvExperts::visit(Fields& fields) {
+  windows_.visit(fields);
+  fields.choice("activation", activation_, kActivationNames);
+  fields.flag("mean", mean_);
+  filters_.visit(fields, "filters");
+  output_.visit(fields, "output");
+  fields.require(
+      filters_.inputs == windows_.taps() && output_.inputs == filters_.outputs && output_.experts == filters_.experts,
+      "filters of its windows, and an output layer that reads them");
+}
+
+void NormConvExperts::visit(Fields& fields) {
+  windows_.visit(fields);
+  fields.choice("activation", activation_, kActivationNames);
+  fields.flag("gates_input", gates_input_);
+  filters_.visit(fields, "filters");
+  fields.expert_floats("scale", scale_, filters_.experts, {windows_.channels});
+  fields.expert_floats("shift", shift_, filters_.experts, {windows_.channels});
+  fields.require(filters_.inputs == windows_.taps() && windows_.positions() == windows_.side * windows_.side,
+                 "filters of its windows, one for each position of a patch");
+}
+
+void BlockExperts::visit(Fields& fields) {
+  fields.part("map", [&] {
+    fields.number("height", in_.height, {1, 1 << 16});
+    fields.number("width", in_.width, {1, 1 << 16});
+    fields.size("channels", in_.channels);
+  });
+  auto count = static_cast<int64_t>(blocks_.size());
+  fields.list("blocks", count, {1, kMaxFieldNumber}, [&](int64_t e) {
+    if (fields.reads()) blocks_.emplace_back();
+    fields.expert(e, [&] { blocks_[static_cast<size_t>(e)].visit(fields, in_); });
+    const ConvChain::Map first = blocks_.front().output(in_), made = blocks_[static_cast<size_t>(e)].output(in_);
+    fields.require(made.height == first.height && made.width == first.width && made.channels == first.channels,
+                   "blocks that write maps of one shape");
+  });
 }
 
 }  // namespace sparsight::engine

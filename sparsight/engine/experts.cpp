@@ -3,6 +3,7 @@
 #include <array>
 
 #include "sparsight/engine/expert_rows.h"
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/kernels/experts/grouped_linear.h"
 #include "sparsight/kernels/routing/combine_parts.h"
 #include "sparsight/kernels/workspace.h"
@@ -67,6 +68,36 @@ void LayeredExperts::run_rows(cpu::Threads& threads, const float* rows, const in
     }
     x = y;
   }
+}
+
+void MlpExperts::visit(Fields& fields) {
+  fields.choice("activation", activation_, kActivationNames);
+  fields.experts("weights", weights_);
+}
+
+void ExpertLinear::visit(Fields& fields, const char* name) {
+  fields.part(name, [&] {
+    fields.size("experts", experts);
+    fields.size("inputs", inputs);
+    fields.size("outputs", outputs);
+    fields.expert_floats("weight", weight, experts, {inputs, outputs});
+    fields.expert_floats("bias", bias, experts, {outputs}, /*required=*/false);
+  });
+}
+
+void LayeredExperts::visit(Fields& fields) {
+  fields.choice("activation", activation_, kActivationNames);
+  fields.flag("gated", gated_);
+  auto count = static_cast<int64_t>(layers_.size());
+  fields.list("layers", count, {1, kMaxLayers}, [&](int64_t i) {
+    if (fields.reads()) layers_.emplace_back();
+    layers_[static_cast<size_t>(i)].visit(fields, "linear");
+    if (i == 0) return;
+    const ExpertLinear &before = layers_[static_cast<size_t>(i - 1)], &layer = layers_[static_cast<size_t>(i)];
+    const int64_t halves = gated_ ? 2 : 1;
+    fields.require(layer.experts == before.experts && layer.inputs * halves == before.outputs,
+                   "layers of as many experts, which read what the one before writes");
+  });
 }
 
 }  // namespace sparsight::engine

@@ -15,14 +15,18 @@ struct WeightForm {
                                        // then. Packing pays for many images.
 };
 
+class Fields;
+
 class Experts {
  public:
   virtual ~Experts() = default;
 
-  virtual int64_t count() const = 0;    // E
-  virtual int64_t width() const = 0;    // D
-  virtual int64_t outputs() const = 0;  // O
-  virtual int64_t bytes() const = 0;    // of the weights
+  virtual int64_t count() const = 0;       // E
+  virtual int64_t width() const = 0;       // D
+  virtual int64_t outputs() const = 0;     // O
+  virtual int64_t bytes() const = 0;       // of the weights
+  virtual const char* kind() const = 0;    // "mlp"
+  virtual void visit(Fields& fields) = 0;  // its fields in a frozen file (engine/file/fields.h)
 
   // out [N,O] = residual + the gate-weighted sum of the experts of each token. tokens: [N,D]; residual: [N,O], or null.
   // By default gathers the rows, computes and combines them.
@@ -35,19 +39,22 @@ class Experts {
 // Two layers between equal widths.
 class MlpExperts final : public Experts {
  public:
+  MlpExperts() = default;
   MlpExperts(cpu::PackedExperts weights, Activation activation)
       : weights_(std::move(weights)), activation_(activation) {}
   int64_t count() const override { return weights_.shape().experts; }
   int64_t width() const override { return weights_.shape().width; }
   int64_t outputs() const override { return weights_.shape().width; }
   int64_t bytes() const override { return weights_.bytes(); }
+  const char* kind() const override { return "mlp"; }
+  void visit(Fields& fields) override;
   void run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens, const float* residual,
            float* out) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
 
  private:
   cpu::PackedExperts weights_;
-  Activation activation_;
+  Activation activation_ = Activation::gelu;
 };
 
 // A linear layer of each expert: rows [R,I] -> [R,O].
@@ -57,11 +64,13 @@ struct ExpertLinear {
   std::vector<float> bias;                       // [E,O], or empty
   void run(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const;
   int64_t bytes() const { return 4 * static_cast<int64_t>(weight.size() + bias.size()); }
+  void visit(Fields& fields, const char* name);
 };
 
 // Linear layers with an activation between each two; in fp32.
 class LayeredExperts final : public Experts {
  public:
+  LayeredExperts() = default;
   // gated: the first layer's outputs are halves x and g, and the second one gets act(x) g (SwiGLU).
   LayeredExperts(std::vector<ExpertLinear> layers, Activation activation, bool gated = false)
       : layers_(std::move(layers)), activation_(activation), gated_(gated) {}
@@ -69,12 +78,14 @@ class LayeredExperts final : public Experts {
   int64_t width() const override { return layers_.front().inputs; }
   int64_t outputs() const override { return layers_.back().outputs; }
   int64_t bytes() const override;
+  const char* kind() const override { return "layers"; }
+  void visit(Fields& fields) override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
 
  private:
   std::vector<ExpertLinear> layers_;
-  Activation activation_;
-  bool gated_;
+  Activation activation_ = Activation::gelu;
+  bool gated_ = false;
 };
 
 }  // namespace sparsight::engine

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/kernels/threads/tasks.h"
 #include "sparsight/kernels/workspace.h"
 
@@ -56,6 +57,11 @@ void PatchEmbedding::run(cpu::Threads& threads, const cpu::StridedImages& images
     product.accumulate = true;
     kernel.product(product, scratch().panel.floats(kernel.panel_floats));
   });
+}
+
+void PatchEmbedding::visit(Fields& fields, int64_t channels, int64_t width) {
+  fields.number("patch", patch_, {1, 4096});
+  fields.linear("projection", projection_, channels * patch_ * patch_, width);
 }
 
 }  // namespace sparsight::engine

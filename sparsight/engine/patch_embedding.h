@@ -18,8 +18,11 @@ struct PatchTokens {
   int64_t image_stride = 0;
 };
 
+class Fields;
+
 class PatchEmbedding {
  public:
+  PatchEmbedding() = default;
   // projection: of the C * P * P values of a patch in the order (channel, row, column).
   PatchEmbedding(cpu::PackedLinear projection, int64_t patch) : projection_(std::move(projection)), patch_(patch) {}
 
@@ -29,10 +32,12 @@ class PatchEmbedding {
 
   WeightType type() const { return projection_.type(); }
   int64_t bytes() const { return projection_.bytes(); }  // of the packed weights
+  int64_t patch() const { return patch_; }
+  void visit(Fields& fields, int64_t channels, int64_t width);
 
  private:
   cpu::PackedLinear projection_;
-  int64_t patch_;
+  int64_t patch_ = 1;
 };
 
 }  // namespace sparsight::engine

@@ -64,6 +64,8 @@ class Program {
 
   const Shape& pixels() const { return pixels_; }  // height: C, width: H, columns: W
   int64_t classes() const { return logits_.shape.columns; }
+  const Value& features() const { return features_; }
+  const Value& logits() const { return logits_; }
   int64_t feature_width() const { return features_.shape.columns; }
   const std::vector<std::unique_ptr<Step>>& steps() const { return steps_; }
   const std::vector<const RouteStep*>& routes() const { return routes_; }

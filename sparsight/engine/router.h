@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sparsight/engine/routing.h"
+#include "sparsight/engine/value.h"
 #include "sparsight/kernels/threads/threads.h"
 
 namespace sparsight::engine {
@@ -14,8 +15,11 @@ struct RouterInput {
   const int64_t* group = nullptr;  // [B]: images with the same number share the experts' buffers; null: by the settings
 };
 
+class Fields;
+
 class Router {
  public:
+  Router() = default;
   virtual ~Router() = default;
 
   virtual int64_t experts() const = 0;  // E
@@ -23,6 +27,9 @@ class Router {
   // with the layout of the tokens (Routing::start).
   virtual void choose(const RouterInput& input, Routing& routing) const = 0;
   virtual int64_t bytes() const { return 0; }  // of its weights
+  virtual const char* kind() const = 0;        // "top k"
+  // Its fields in a frozen file (engine/file/fields.h). tokens: what it decides about.
+  virtual void visit(Fields& fields, const Shape& tokens) = 0;
 };
 
 }  // namespace sparsight::engine

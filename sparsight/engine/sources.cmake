@@ -4,6 +4,13 @@ kernel_sources(
   engine/conv_experts.cpp
   engine/expert_rows.cpp
   engine/experts.cpp
+  engine/file/byte_source.cpp
+  engine/file/field_reader.cpp
+  engine/file/field_writer.cpp
+  engine/file/fields.cpp
+  engine/file/frozen_file.cpp
+  engine/file/frozen_header.cpp
+  engine/file/kinds.cpp
   engine/gate_rule.cpp
   engine/patch_embedding.cpp
   engine/preprocess.cpp
@@ -19,6 +26,7 @@ kernel_sources(
   engine/routers/two_level.cpp
   engine/routers/varying.cpp
   engine/routing.cpp
+  engine/step.cpp
   engine/steps/blocks.cpp
   engine/steps/experts.cpp
   engine/steps/maps.cpp

@@ -30,8 +30,11 @@ inline std::vector<Value> existing(const Value& first, const Value& second) {
   return {first, second};
 }
 
+class Fields;
+
 class Step {
  public:
+  Step() = default;  // to be read from a file, as those of all kinds
   explicit Step(Value to) : to_(to) {}
   virtual ~Step() = default;
 
@@ -39,7 +42,13 @@ class Step {
   virtual std::vector<Value> reads() const = 0;
   virtual void run(Frame& frame) const = 0;
   virtual int64_t bytes() const { return 0; }  // of the weights
-  const Value& to() const { return to_; }      // what it writes; none for a route step
+  // Reads or writes what a frozen model holds of it (engine/file/fields.h). Raises Error for what would not run.
+  void visit(Fields& fields);
+  const Value& to() const { return to_; }  // what it writes; none for a route step
+
+ protected:
+  // All but the value that it writes.
+  virtual void visit_fields(Fields& fields) = 0;
 
  private:
   Value to_;

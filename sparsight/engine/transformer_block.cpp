@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/engine/row_grid.h"
 #include "sparsight/kernels/attention/attention_task.h"
 #include "sparsight/kernels/gemm/row_blocks.h"
@@ -286,6 +287,26 @@ void TransformerBlock::finish_by_columns(cpu::Threads& threads, const float* x, 
   RowGrid(threads, rows, width).run([&](int64_t first, int64_t count, Columns columns) {
     add_bias(y + first * width, mlp.fc2.bias(), columns, count, width, y + first * width);
     multiply({mlp.fc2, hidden_of(first), count, y + first * width, width}, columns, std::nullopt, true);
+  });
+}
+
+void Norm::visit(Fields& fields, int64_t width) {
+  fields.floats("weight", weight, width);
+  fields.floats("bias", bias, width);
+  fields.epsilon("epsilon", epsilon);
+}
+
+void TransformerBlock::visit(Fields& fields, int64_t width) {
+  fields.size("heads", w_.heads);
+  fields.require(width % w_.heads == 0, "heads of equal widths");
+  fields.part("norm1", [&] { w_.norm1.visit(fields, width); });
+  fields.linear("qkv", w_.qkv, width, 3 * width);
+  fields.linear("proj", w_.proj, width, width);
+  fields.optional("has_mlp", w_.mlp, [&](Mlp& mlp) {
+    fields.part("norm2", [&] { mlp.norm.visit(fields, width); });
+    fields.linear("fc1", mlp.fc1, width, Fields::kAny);
+    fields.linear("fc2", mlp.fc2, mlp.fc1.outputs(), width);
+    fields.choice("activation", mlp.activation, kActivationNames);
   });
 }
 

@@ -14,9 +14,12 @@
 
 namespace sparsight::engine {
 
+class Fields;
+
 struct Norm {
   std::vector<float> weight, bias;  // [D]
   float epsilon = 0;
+  void visit(Fields& fields, int64_t width);
 };
 
 // norm2, fc1 and fc2 of a dense block. Without: a block whose MLP is computed elsewhere, as experts are.
@@ -40,6 +43,7 @@ struct BatchTokens {
 
 class TransformerBlock {
  public:
+  TransformerBlock() = default;
   explicit TransformerBlock(TransformerBlockWeights weights) : w_(std::move(weights)) {}
 
   // x: [images * tokens, D]. Writes y = x + proj(attention(norm1(x))) and, with an MLP, y + fc2(act(fc1(norm2(y)))),
@@ -49,6 +53,7 @@ class TransformerBlock {
   bool has_mlp() const { return w_.mlp.has_value(); }
   WeightType type() const { return w_.qkv.type(); }
   int64_t bytes() const;  // of the packed weights
+  void visit(Fields& fields, int64_t width);
 
  private:
   // The block, and its parts: `mixed` [R,D] of x, and y [R,D] of x's rows and the mixed values.

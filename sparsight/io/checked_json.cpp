@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sparsight/core/checksum.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/io/checksum.h"
 
 namespace sparsight {
 namespace {

@@ -10,12 +10,12 @@
 #include <numeric>
 #include <set>
 
+#include "sparsight/core/checksum.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/limits.h"
 #include "sparsight/core/options.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
-#include "sparsight/io/checksum.h"
 
 namespace sparsight {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sparsight/core/checksum.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/io/checksum.h"
 
 namespace sparsight {
 namespace {

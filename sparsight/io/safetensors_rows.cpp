@@ -11,8 +11,8 @@
 #include <ATen/ops/empty.h>
 #include <c10/util/accumulate.h>
 
+#include "sparsight/core/checksum.h"
 #include "sparsight/core/error.h"
-#include "sparsight/io/checksum.h"
 #include "sparsight/io/safetensors.h"
 
 namespace sparsight {

@@ -1,7 +1,6 @@
 light_sources(
   io/atomic_file.cpp
   io/atomic_folder.cpp
-  io/checksum.cpp
   io/checked_json.cpp
   io/checkpoint.cpp
   io/environment.cpp

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sparsight/core/checksum.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
-#include "sparsight/io/checksum.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/jobs/slurm.h"
 #include "sparsight/reproduce/figure_settings.h"

@@ -13,5 +13,6 @@ torch_free_tests(
   core/registry_test.cpp
   core/toml_test.cpp)
 light_tests(
+  core/checksum_test.cpp
   core/config_test.cpp
   core/input_file_test.cpp)

@@ -1,4 +1,5 @@
 torch_free_tests(
   engine/engine_test.cpp
+  engine/frozen_file_test.cpp
   engine/preprocess_test.cpp
   engine/program_test.cpp)

@@ -3,7 +3,6 @@ light_tests(
   io/atomic_folder_test.cpp
   io/checked_json_test.cpp
   io/checkpoint_test.cpp
-  io/checksum_test.cpp
   io/file_lock_test.cpp
   io/metrics_log_test.cpp
   io/run_folder_test.cpp

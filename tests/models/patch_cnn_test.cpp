@@ -257,8 +257,9 @@ TEST(PatchCnn, P79_SizesThatDoNotFitAreErrors) {
             }).find("40 filters cannot be divided evenly among 12 experts"),
             std::string::npos);
   const auto model = model_of({2, kN + 1, 2, "ones", "taken"});
-  EXPECT_NE(testing::message_of([&] { answer(*model, pictures(1)); }).find("patches = 17 but an image has 16 patches"),
-            std::string::npos);
+  EXPECT_NE(
+      testing::message_of([&] { answer(*model, pictures(1)); }).find("takes 17 patches but an image has 16 patches"),
+      std::string::npos);
 }
 
 }  // namespace sparsight::patch_cnn_test

@@ -13,6 +13,7 @@
 #include "sparsight/train/run_config.h"
 #include "tests/support/count_allocations.h"
 #include "tests/support/errors.h"
+#include "tests/support/frozen.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/sanitizers.h"
@@ -280,6 +281,28 @@ TEST_P(EveryProgram, AllocatesNothingAfterItsFirstRuns) {
   EXPECT_EQ(test::allocations() - before, 0);
 }
 
+// In fp32, bf16 and int8: the same bits from a frozen model, and the same file from what was read.
+TEST_P(EveryProgram, IsTheSameAfterBeingWrittenAndRead) {
+  if (!reason(GetParam().name).empty()) GTEST_SKIP() << "there is no program";
+  const auto model = make(GetParam());
+  const at::Tensor x = pixels(6);
+  cpu::OwnThreads threads(2);
+  for (const WeightType type : {WeightType::fp32, WeightType::bf16, WeightType::int8}) {
+    const engine::Program program = model->compile({.type = type});
+    const std::string file = test::frozen_bytes(program);
+    const engine::Program read = test::read_frozen(file);
+    EXPECT_EQ(test::frozen_bytes(read), file);
+    EXPECT_EQ(read.bytes(), program.bytes());
+    engine::Session first, second;
+    const engine::Batch batch{.pixels = x.const_data_ptr<float>(), .images = 6};
+    const engine::Answer expected = program.run(first, threads, batch), got = read.run(second, threads, batch);
+    for (int64_t i = 0; i < 6 * program.classes(); ++i) ASSERT_EQ(got.logits[i], expected.logits[i]);
+    ASSERT_EQ(got.routings.size(), expected.routings.size());
+    for (size_t r = 0; r < got.routings.size(); ++r)
+      EXPECT_EQ(numbers(got.routings[r].expert), numbers(expected.routings[r].expert));
+  }
+}
+
 TEST(Program, CountsCapacityGroupsAndTurnsByTheNumbersOfImages) {
   for (const Json& changes :
        {Json{{"capacity", {{"factor", 0.5}, {"group", 2}}}}, Json{{"router", {{"name", "round_robin"}}}}}) {
@@ -305,7 +328,8 @@ TEST(Program, RefusesWhatTheTokensLack) {
         [&] { program.run(session, threads, {.pixels = x.const_data_ptr<float>(), .images = 1}); });
   };
   EXPECT_EQ(refused({{"router", {{"name", "patch_choice"}, {"eval_patches", 17}}}}),
-            "[router] eval_patches = 17 but an image has 16 patches; lower it or use smaller patches");
+            "each expert takes 17 patches but an image has 16 patches; lower router.patches (in evaluation "
+            "router.eval_patches) or use smaller patches");
   EXPECT_EQ(refused({{"model", {{"pool", "mean"}}}, {"router", {{"name", "per_image"}, {"input", "class_token"}}}}),
             "[router] input = \"class_token\", but the model has no class token; set router.input = \"mean_all\"");
 }

@@ -6,13 +6,13 @@
 #include <ATen/ops/zeros.h>
 
 #include "sparsight/catalogue/run_options.h"
+#include "sparsight/core/checksum.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/decorators/stratified.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/infer/named_split.h"
-#include "sparsight/io/checksum.h"
 #include "sparsight/report/format.h"
 
 namespace sparsight {

@@ -1,13 +1,13 @@
 #include "sparsight/attacks/run/attacked_run.h"
 
 #include "sparsight/catalogue/run_options.h"
+#include "sparsight/core/checksum.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/loader.h"
 #include "sparsight/infer/bare_weights.h"
 #include "sparsight/infer/model_path.h"
-#include "sparsight/io/checksum.h"
 #include "sparsight/io/weights.h"
 
 namespace sparsight {

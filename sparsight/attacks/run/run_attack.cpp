@@ -19,11 +19,11 @@
 #include "sparsight/attacks/run/attack_folder.h"
 #include "sparsight/attacks/run/attack_identity.h"
 #include "sparsight/attacks/run/attack_summary.h"
+#include "sparsight/core/checksum.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/progress.h"
 #include "sparsight/io/atomic_file.h"
-#include "sparsight/io/checksum.h"
 #include "sparsight/report/attack/attack_example_files.h"
 #include "sparsight/report/attack/attack_page.h"
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
 
 namespace sparsight::engine {
@@ -76,16 +77,16 @@ void ExpertChoiceRouter::choose(const RouterInput& input, Routing& routing) cons
   set_gates(routing, routing.scores);
 }
 
-void check_patches(const char* setting, int64_t taken, int64_t patches) {
+void check_patches(int64_t taken, int64_t patches) {
   if (taken > patches)
-    fail_usage("[router] ", setting, " = ", taken, " but an image has ", patches,
-               " patches; lower it or use smaller patches");
+    fail_usage("each expert takes ", taken, " patches but an image has ", patches,
+               "; lower router.patches (in evaluation router.eval_patches) or use smaller patches");
 }
 
 void PatchChoiceRouter::choose(const RouterInput& input, Routing& routing) const {
   const int64_t tokens = routing.tokens, e = experts(), images = routing.layout.images,
                 per_image = routing.layout.per_image, prefix = routing.layout.prefix, patches = per_image - prefix;
-  if (tokens > 0) check_patches(setting_, patches_, patches);
+  if (tokens > 0) check_patches(patches_, patches);
   logits_.run(input.threads, input.tokens, tokens, routing.logits.resize(tokens * e));
   float* const scores = routing.scores.resize(tokens * e);
   std::fill_n(scores, tokens * e, 0.0F);
@@ -127,6 +128,23 @@ void choose_above_threshold(cpu::Threads& threads, const float* threshold, Routi
 void ThresholdRouter::choose(const RouterInput& input, Routing& routing) const {
   logits_.run(input.threads, input.tokens, routing.tokens, routing.logits.resize(routing.tokens * experts()));
   choose_above_threshold(input.threads, threshold_.data(), routing);
+}
+
+void ExpertChoiceRouter::visit(Fields& fields, const Shape& tokens) {
+  logits_.visit(fields, tokens.columns);
+  fields.real("experts_per_token", experts_per_token_, {0, kMaxFieldNumber});
+  fields.flag("by_image", by_image_);
+}
+
+void PatchChoiceRouter::visit(Fields& fields, const Shape& tokens) {
+  logits_.visit(fields, tokens.columns);
+  fields.number("patches", patches_, {0, kMaxFieldNumber});
+  fields.choice("gates", gates_, std::array{"topl_softmax", "softmax_topl", "ones"});
+}
+
+void ThresholdRouter::visit(Fields& fields, const Shape& tokens) {
+  logits_.visit(fields, tokens.columns);
+  fields.floats("threshold", threshold_, experts());
 }
 
 }  // namespace sparsight::engine

@@ -1,8 +1,10 @@
 #include "sparsight/engine/routers/fixed.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "sparsight/core/random.h"
+#include "sparsight/engine/file/fields.h"
 
 namespace sparsight::engine {
 namespace {
@@ -48,6 +50,19 @@ void RoundRobinRouter::choose(const RouterInput& input, Routing& routing) const 
     const int64_t in_batch = token / per_image, image = input.image ? input.image[in_batch] : in_batch;
     for (int64_t q = 0; q < k_; ++q) chosen[q] = ((image * per_image + token % per_image) * k_ + q) % experts_;
   });
+}
+
+void HashRouter::visit(Fields& fields, const Shape&) {
+  fields.size("experts", experts_);
+  fields.number("k", k_, {1, experts_});
+  auto seed = std::bit_cast<int64_t>(seed_);
+  fields.number("seed", seed, {});
+  seed_ = std::bit_cast<uint64_t>(seed);
+}
+
+void RoundRobinRouter::visit(Fields& fields, const Shape&) {
+  fields.size("experts", experts_);
+  fields.number("k", k_, {1, experts_});
 }
 
 }  // namespace sparsight::engine

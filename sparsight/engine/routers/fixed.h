@@ -11,24 +11,30 @@ void hash_experts(uint64_t seed, int64_t key, int64_t experts, int64_t k, int64_
 // Token s of an image goes to experts that are a hash of s.
 class HashRouter final : public Router {
  public:
+  HashRouter() = default;
   HashRouter(int64_t experts, int64_t k, uint64_t seed) : experts_(experts), k_(k), seed_(seed) {}
   int64_t experts() const override { return experts_; }
   void choose(const RouterInput& input, Routing& routing) const override;
+  const char* kind() const override { return "hash"; }
+  void visit(Fields& fields, const Shape& tokens) override;
 
  private:
-  int64_t experts_, k_;
-  uint64_t seed_;
+  int64_t experts_ = 1, k_ = 1;
+  uint64_t seed_ = 0;
 };
 
 // Each token takes the next k experts, by its number in the dataset.
 class RoundRobinRouter final : public Router {
  public:
+  RoundRobinRouter() = default;
   RoundRobinRouter(int64_t experts, int64_t k) : experts_(experts), k_(k) {}
   int64_t experts() const override { return experts_; }
   void choose(const RouterInput& input, Routing& routing) const override;
+  const char* kind() const override { return "round robin"; }
+  void visit(Fields& fields, const Shape& tokens) override;
 
  private:
-  int64_t experts_, k_;
+  int64_t experts_ = 1, k_ = 1;
 };
 
 }  // namespace sparsight::engine

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/kernels/experts/grouped_linear.h"
 #include "sparsight/kernels/workspace.h"
 
@@ -49,6 +50,24 @@ void RouterLogits::run(cpu::Threads& threads, const float* tokens, int64_t count
   projector_->run(threads, tokens, count, direction);
   normalise_rows(direction, count, projector_->outputs());
   map_.run(threads, direction, count, logits);
+}
+
+void LinearMap::visit(Fields& fields, const char* name, int64_t inputs) {
+  fields.part(name, [&] {
+    fields.size("outputs", outputs_);
+    fields.flag("transposed", transposed_);
+    inputs_ = inputs;
+    const std::vector<int64_t> shape =
+        transposed_ ? std::vector<int64_t>{outputs_, inputs} : std::vector<int64_t>{inputs, outputs_};
+    fields.floats("weight", weight_, shape);
+    fields.floats("bias", bias_, outputs_, /*required=*/false);
+  });
+}
+
+void RouterLogits::visit(Fields& fields, int64_t width) {
+  fields.optional("has_projector", projector_,
+                  [&](LinearMap& projector) { projector.visit(fields, "projector", width); });
+  map_.visit(fields, "map", projector_ ? projector_->outputs() : width);
 }
 
 }  // namespace sparsight::engine

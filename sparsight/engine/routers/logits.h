@@ -11,13 +11,18 @@
 namespace sparsight::engine {
 
 // x W + b for rows x.
+class Fields;
+
 class LinearMap {
  public:
+  LinearMap() = default;
   // weight: [outputs,inputs], or [inputs,outputs] if not `transposed`. bias: [outputs], or empty.
   LinearMap(std::vector<float> weight, int64_t inputs, int64_t outputs, bool transposed, std::vector<float> bias = {});
 
+  void visit(Fields& fields, const char* name, int64_t inputs);  // inputs: those that it must have
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
+  bool transposed() const { return transposed_; }
   int64_t bytes() const { return static_cast<int64_t>((weight_.size() + bias_.size()) * sizeof(float)); }
   // rows: [count,inputs]; out: [count,outputs].
   void run(cpu::Threads& threads, const float* rows, int64_t count, float* out) const;
@@ -26,17 +31,19 @@ class LinearMap {
 
  private:
   std::vector<float> weight_, bias_;
-  int64_t inputs_, outputs_;
-  bool transposed_;
+  int64_t inputs_ = 1, outputs_ = 1;
+  bool transposed_ = true;
 };
 
 class RouterLogits {
  public:
+  RouterLogits() = default;
   explicit RouterLogits(LinearMap map) : map_(std::move(map)) {}
   // The rows of `projector`, divided by their norms, are mapped.
   RouterLogits(LinearMap projector, LinearMap map) : map_(std::move(map)), projector_(std::move(projector)) {}
 
   int64_t experts() const { return map_.outputs(); }
+  void visit(Fields& fields, int64_t width);
   int64_t width() const { return (projector_ ? *projector_ : map_).inputs(); }
   int64_t bytes() const { return map_.bytes() + (projector_ ? projector_->bytes() : 0); }
   void run(cpu::Threads& threads, const float* tokens, int64_t count, float* logits) const;  // [count,experts]

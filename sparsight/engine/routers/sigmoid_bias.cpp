@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/engine/routers/top_k.h"
 #include "sparsight/kernels/routing/top_experts.h"
 
@@ -49,6 +50,19 @@ void SigmoidBiasRouter::choose(const RouterInput& input, Routing& routing) const
     sum = std::max(sum, 1e-20F);
     for (int64_t q = 0; q < k; ++q) routing.gate[t * k + q] = score(q) / sum * static_cast<float>(rule_.scale);
   }
+}
+
+void SigmoidBiasRouter::visit(Fields& fields, const Shape& tokens) {
+  logits_.visit(fields, tokens.columns);
+  fields.floats("bias", bias_, experts());
+  fields.number("k", rule_.k, {1, experts()});
+  fields.real("scale", rule_.scale, {});
+  fields.number("groups", rule_.groups, {1, experts()});
+  fields.number("groups_kept", rule_.kept, {1, rule_.groups});
+  const int64_t size = experts() / rule_.groups, best = rule_.k / rule_.kept;
+  fields.require(experts() % rule_.groups == 0 && rule_.k <= rule_.kept * size &&
+                     (rule_.groups == rule_.kept || (best >= 1 && best <= size)),
+                 "equal groups with as many experts as a token takes of each");
 }
 
 }  // namespace sparsight::engine

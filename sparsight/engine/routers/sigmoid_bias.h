@@ -16,11 +16,14 @@ struct SigmoidBiasRule {
 
 class SigmoidBiasRouter final : public Router {
  public:
+  SigmoidBiasRouter() = default;
   // bias: [E]
   SigmoidBiasRouter(RouterLogits logits, std::vector<float> bias, const SigmoidBiasRule& rule)
       : logits_(std::move(logits)), bias_(std::move(bias)), rule_(rule) {}
   int64_t experts() const override { return logits_.experts(); }
   void choose(const RouterInput& input, Routing& routing) const override;
+  const char* kind() const override { return "sigmoid bias"; }
+  void visit(Fields& fields, const Shape& tokens) override;
   int64_t bytes() const override { return logits_.bytes() + 4 * experts(); }
 
  private:

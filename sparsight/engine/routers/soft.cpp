@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
 #include "sparsight/kernels/workspace.h"
 
@@ -42,6 +43,13 @@ void SoftRouter::choose(const RouterInput& input, Routing& routing) const {
       for (int64_t i = first; i < end; i += slots) sum += dispatch[i] = std::exp(routing.logits[i] - most);
       for (int64_t i = first; i < end; i += slots) dispatch[i] /= sum;
     }
+}
+
+void SoftRouter::visit(Fields& fields, const Shape& tokens) {
+  fields.size("experts", experts_);
+  fields.flag("normalises", normalises_);
+  map_.visit(fields, "map", tokens.columns);
+  fields.require(map_.outputs() % experts_ == 0, "as many slots for each expert");
 }
 
 }  // namespace sparsight::engine

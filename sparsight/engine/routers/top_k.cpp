@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
 #include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/routing/top_experts.h"
@@ -96,6 +97,28 @@ void TopKRouter::choose(const RouterInput& input, Routing& routing) const {
   for (int64_t a = 0; a < routing.assignments(); ++a)
     keeps[a] = routing.rank[a] == 0 || static_cast<double>(routing.gate[a]) > rule_.later_above;
   routing.select(keeps.data());
+}
+
+namespace {
+
+void visit_vector(Fields& fields, ImageVector& vector, const Shape& tokens) {
+  fields.choice("source", vector.source, std::array{"automatic", "class_token", "mean_all", "mean_patches"});
+  fields.flag("norm", vector.norm);
+  if (!vector.norm) return;
+  fields.floats("norm_weight", vector.norm_weight, tokens.columns);
+  fields.floats("norm_bias", vector.norm_bias, tokens.columns);
+  fields.epsilon("norm_epsilon", vector.norm_epsilon);
+}
+
+}  // namespace
+
+void TopKRouter::visit(Fields& fields, const Shape& tokens) {
+  logits_.visit(fields, tokens.columns);
+  fields.number("k", rule_.k, {1, experts()});
+  fields.choice("gates", rule_.gates, std::array{"probability", "of_chosen", "sigmoid"});
+  fields.flag("drops_later", rule_.drops_later);
+  if (rule_.drops_later) fields.real("later_above", rule_.later_above, {});
+  fields.optional("by_image", vector_, [&](ImageVector& vector) { visit_vector(fields, vector, tokens); });
 }
 
 }  // namespace sparsight::engine

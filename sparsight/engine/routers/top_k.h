@@ -38,6 +38,7 @@ void check_class_token(const TokenLayout& layout);
 
 class TopKRouter final : public Router {
  public:
+  TopKRouter() = default;
   TopKRouter(RouterLogits logits, const TopKRule& rule) : logits_(std::move(logits)), rule_(rule) {}
   // All tokens of an image get the choices of its vector.
   TopKRouter(RouterLogits logits, const TopKRule& rule, ImageVector vector)
@@ -45,6 +46,8 @@ class TopKRouter final : public Router {
 
   int64_t experts() const override { return logits_.experts(); }
   void choose(const RouterInput& input, Routing& routing) const override;
+  const char* kind() const override { return "top k"; }
+  void visit(Fields& fields, const Shape& tokens) override;
   int64_t bytes() const override { return logits_.bytes(); }
 
  private:

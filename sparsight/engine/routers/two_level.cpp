@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/engine/routers/expert_picks.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
 #include "sparsight/kernels/memory/scratch.h"
@@ -86,6 +87,24 @@ void TwoLevelRouter::choose(const RouterInput& input, Routing& routing) const {
     }
   }
   if (sorted_) sort_by_gate(routing, pair, groups_.k * experts_.k);
+}
+
+void TwoLevelRouter::visit(Fields& fields, const Shape& tokens) {
+  fields.flag("sorted", sorted_);
+  primary_.visit(fields, "primary", tokens.columns);
+  secondary_.visit(fields, "secondary", tokens.columns);
+  const int64_t groups = primary_.outputs();
+  fields.require(experts() % groups == 0 && (groups == 1 || secondary_.transposed()),
+                 "groups of equally many experts, whose weights are rows");
+  const auto visit_level = [&](const char* name, LevelRule& rule, int64_t choices, int64_t thresholds) {
+    fields.part(name, [&] {
+      fields.number("k", rule.k, {0, choices});
+      if (rule.k == 0) fields.floats("threshold", rule.threshold, thresholds);
+    });
+  };
+  visit_level("groups", groups_, groups, groups);
+  visit_level("experts", experts_, experts() / groups, experts());
+  fields.require(!sorted_ || (groups_.k > 0 && experts_.k > 0), "numbers of choices where choices are sorted");
 }
 
 }  // namespace sparsight::engine

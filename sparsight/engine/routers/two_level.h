@@ -18,6 +18,7 @@ struct LevelRule {
 
 class TwoLevelRouter final : public Router {
  public:
+  TwoLevelRouter() = default;
   // primary: logits of the G groups; secondary: of all E experts, of which group i has i E/G .. (i+1) E/G.
   // sorted: a token's choices are sorted by gate (hierarchical), else they stay in the order of the groups.
   TwoLevelRouter(LinearMap primary, LinearMap secondary, LevelRule groups, LevelRule experts, bool sorted)
@@ -29,12 +30,14 @@ class TwoLevelRouter final : public Router {
 
   int64_t experts() const override { return secondary_.outputs(); }
   void choose(const RouterInput& input, Routing& routing) const override;
+  const char* kind() const override { return "two levels"; }
+  void visit(Fields& fields, const Shape& tokens) override;
   int64_t bytes() const override { return primary_.bytes() + secondary_.bytes(); }
 
  private:
   LinearMap primary_, secondary_;
   LevelRule groups_, experts_;
-  bool sorted_;
+  bool sorted_ = false;
 };
 
 }  // namespace sparsight::engine

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
 #include "sparsight/kernels/routing/top_experts.h"
 
@@ -55,5 +56,13 @@ void ReluRouter::choose(const RouterInput& input, Routing& routing) const {
               [&](int64_t a) { return positive(logits[routing.token[a] * e + routing.expert[a]]); });
   routing.per_token = e;
 }
+
+void TopPRouter::visit(Fields& fields, const Shape& tokens) {
+  logits_.visit(fields, tokens.columns);
+  fields.real("p", p_, {});
+  fields.number("maximum", maximum_, {1, experts()});
+}
+
+void ReluRouter::visit(Fields& fields, const Shape& tokens) { logits_.visit(fields, tokens.columns); }
 
 }  // namespace sparsight::engine

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sparsight/engine/file/fields.h"
+
 namespace sparsight::engine {
 
 int64_t EmbedStep::bytes() const {
@@ -27,6 +29,27 @@ void EmbedStep::run(Frame& frame) const {
 void BlockStep::run(Frame& frame) const {
   const Shape &in = from_.shape, &out = to().shape;
   block_.run(frame.threads(), frame.read(from_), frame.write(to()), {frame.images(), in.rows(), out.rows()});
+}
+
+void EmbedStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  fields.size_or_zero("planes", planes_);
+  const Shape &in = from_.shape, &out = to().shape;
+  fields.require(planes_ == 0 || in.rows() % planes_ == 0, "planes of equal heights");
+  patches_.visit(fields, planes_ > 0 ? planes_ : in.columns, out.columns);
+  const int64_t height = planes_ > 0 ? in.rows() / planes_ : in.height, width = planes_ > 0 ? in.columns : in.width,
+                side = patches_.patch(), patches = height / side * (width / side);
+  fields.require(height % side == 0 && width % side == 0 && out.rows() == out.prefix + patches,
+                 "an image of whole patches, and a token for each");
+  fields.floats("prefix", prefix_, {out.prefix, out.columns}, /*required=*/out.prefix > 0);
+  fields.floats("positions", positions_, {patches, out.columns}, /*required=*/false);
+}
+
+void BlockStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  fields.require(to().shape.columns == from_.shape.columns && to().shape.rows() <= from_.shape.rows(),
+                 "at most as many tokens as it reads, of the same width");
+  block_.visit(fields, from_.shape.columns);
 }
 
 }  // namespace sparsight::engine

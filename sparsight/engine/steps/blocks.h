@@ -11,6 +11,7 @@ namespace sparsight::engine {
 
 class EmbedStep final : public Step {
  public:
+  EmbedStep() = default;
   // from: planes of `channels`, or a map. prefix: [prefix,D], class and register tokens with their positions;
   // positions: [S,D] of the patches.
   EmbedStep(Value from, Value to, int64_t planes, PatchEmbedding patches, std::vector<float> prefix,
@@ -24,22 +25,25 @@ class EmbedStep final : public Step {
   const char* kind() const override { return "embed"; }
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
   int64_t bytes() const override;
 
  private:
   Value from_;
-  int64_t planes_;  // channels of planes; 0: `from` is a map
+  int64_t planes_ = 0;  // channels of planes; 0: `from` is a map
   PatchEmbedding patches_;
   std::vector<float> prefix_, positions_;
 };
 
 class BlockStep final : public Step {
  public:
+  BlockStep() = default;
   // to: the first tokens of each image, or all.
   BlockStep(Value from, Value to, TransformerBlock block) : Step(to), from_(from), block_(std::move(block)) {}
   const char* kind() const override { return block_.has_mlp() ? "block" : "attention"; }
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
   int64_t bytes() const override { return block_.bytes(); }
 
  private:

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "sparsight/engine/expert_rows.h"
+#include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/file/kinds.h"
 #include "sparsight/engine/row_grid.h"
 #include "sparsight/kernels/gemm/row_blocks.h"
 #include "sparsight/kernels/kernels.h"
@@ -89,6 +91,34 @@ void SharedExpertsStep::run(Frame& frame) const {
   rows.set(routing, 1);
   experts_->run(frame.threads(), rows.numbers(), frame.read(tokens_),
                 residual_.exists() ? frame.read(residual_) : nullptr, frame.write(to()));
+}
+
+namespace {
+
+// Reads or writes experts and what they read. Returns the rows that they have of an image.
+int64_t visit_experts(Fields& fields, Value& tokens, Value& residual, std::unique_ptr<Experts>& experts, Value to) {
+  fields.value("tokens", tokens);
+  fields.value("residual", residual, /*required=*/false);
+  fields.part("experts", [&] { visit_kind(fields, expert_kinds(), experts); });
+  const int64_t rows = tokens.shape.numbers() / experts->width(), outputs = rows * experts->outputs();
+  fields.require(rows * experts->width() == tokens.shape.numbers() && to.shape.numbers() == outputs &&
+                     (!residual.exists() || residual.shape.numbers() == outputs),
+                 "rows as wide as the experts' inputs and outputs");
+  return rows;
+}
+
+}  // namespace
+
+void ExpertsStep::visit_fields(Fields& fields) {
+  fields.text("layer", layer_);
+  const int64_t rows = visit_experts(fields, tokens_, residual_, experts_, to());
+  fields.routing("routing", routing_, rows, experts_->count());
+  fields.number("tokens_read", tokens_read_, {1, kMaxFieldNumber});
+}
+
+void SharedExpertsStep::visit_fields(Fields& fields) {
+  const int64_t rows = visit_experts(fields, tokens_, residual_, experts_, to());
+  fields.require(rows == tokens_.shape.rows(), "a row for each token");
 }
 
 }  // namespace sparsight::engine

@@ -10,6 +10,7 @@ namespace sparsight::engine {
 
 class ExpertsStep final : public Step {
  public:
+  ExpertsStep() = default;
   // to = residual + experts(tokens). residual: none for the experts' output alone. tokens_read: only the first tokens
   // of each image are read later; the others get the residual alone.
   ExpertsStep(std::string layer, int64_t routing, Value tokens, Value residual, Value to,
@@ -25,6 +26,7 @@ class ExpertsStep final : public Step {
   const char* kind() const override { return "experts"; }
   std::vector<Value> reads() const override { return existing(tokens_, residual_); }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
   int64_t bytes() const override { return experts_->bytes(); }
 
   const std::string& layer() const { return layer_; }
@@ -35,20 +37,22 @@ class ExpertsStep final : public Step {
   void mix(Frame& frame, const Routing& routing) const;
 
   std::string layer_;
-  int64_t routing_;
+  int64_t routing_ = 0;
   Value tokens_, residual_;
   std::unique_ptr<Experts> experts_;
-  int64_t tokens_read_;
+  int64_t tokens_read_ = 0;
 };
 
 // Shared experts, which every token sees without a gate: to = residual + the sum of the experts. residual: none for 0.
 class SharedExpertsStep final : public Step {
  public:
+  SharedExpertsStep() = default;
   SharedExpertsStep(Value tokens, Value residual, Value to, std::unique_ptr<Experts> experts)
       : Step(to), tokens_(tokens), residual_(residual), experts_(std::move(experts)) {}
   const char* kind() const override { return "shared experts"; }
   std::vector<Value> reads() const override { return existing(tokens_, residual_); }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
   int64_t bytes() const override { return experts_->bytes(); }
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/threads/tasks.h"
 
@@ -103,6 +104,54 @@ void TwoClassStep::run(Frame& frame) const {
   const float* const x = frame.read(from_);
   float* const y = frame.write(to());
   for (int64_t image = 0; image < frame.images(); ++image) y[2 * image] = 0, y[2 * image + 1] = x[image];
+}
+
+void ConvolveStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  const Shape &in = from_.shape, &out = to().shape;
+  const ConvChain::Map map{in.height, in.width, in.columns};
+  convs_.visit(fields, map);
+  const ConvChain::Map made = convs_.output(map);
+  fields.require(in.prefix == 0 && out.prefix == 0 && made.height == out.height && made.width == out.width &&
+                     made.channels == out.columns,
+                 "the map that its convolutions make");
+}
+
+void MaxPoolStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  const Shape &in = from_.shape, &out = to().shape;
+  fields.require(in.prefix == 0 && out.prefix == 0 && out.height == (in.height + 1) / 2 &&
+                     out.width == (in.width + 1) / 2 && out.columns == in.columns,
+                 "a map of half the sides");
+}
+
+void MapPatchesStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  fields.flag("to_patches", to_patches_);
+  fields.size("side", side_);
+  const Shape &map = to_patches_ ? from_.shape : to().shape, &patches = to_patches_ ? to().shape : from_.shape;
+  fields.require(map.prefix == 0 && map.height % side_ == 0 && map.width % side_ == 0 &&
+                     patches.rows() == map.height / side_ * (map.width / side_) &&
+                     patches.columns == map.columns * side_ * side_,
+                 "a map of whole patches");
+}
+
+void PoolStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  fields.choice("pool", pool_, std::array{"first", "mean"});
+  fields.require(to().shape.numbers() == from_.shape.columns && from_.shape.rows() > from_.shape.prefix,
+                 "a vector as wide as the rows, of which at least one is no prefix");
+}
+
+void TakenMeanStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  fields.routing("routing", routing_, from_.shape.rows(), Fields::kAny);
+  fields.require(to().shape.numbers() == from_.shape.columns, "a vector as wide as the rows");
+}
+
+void TwoClassStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  fields.require(from_.shape.numbers() == 1 && to().shape.numbers() == 2, "two logits of one number");
 }
 
 }  // namespace sparsight::engine

@@ -10,10 +10,12 @@ namespace sparsight::engine {
 
 class ConvolveStep final : public Step {
  public:
+  ConvolveStep() = default;
   ConvolveStep(Value from, Value to, ConvChain convs) : Step(to), from_(from), convs_(std::move(convs)) {}
   const char* kind() const override { return "convolve"; }
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
   int64_t bytes() const override { return convs_.bytes(); }
 
  private:
@@ -27,10 +29,12 @@ Value add_convs(ProgramBuilder& builder, Value from, std::vector<ConvStep> convs
 // The maximum of 3 x 3 positions, with stride 2 and one position of padding on each edge.
 class MaxPoolStep final : public Step {
  public:
+  MaxPoolStep() = default;
   MaxPoolStep(Value from, Value to) : Step(to), from_(from) {}
   const char* kind() const override { return "max pool"; }
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
 
  private:
   Value from_;
@@ -45,31 +49,35 @@ inline Value add_max_pool(ProgramBuilder& builder, Value from) {
 // Square patches of a map as tokens, each in the order (channel, row, column); and patches as a map again.
 class MapPatchesStep final : public Step {
  public:
+  MapPatchesStep() = default;
   // Exactly one of `from` and `to` is a map; the other has its patches as rows.
   MapPatchesStep(Value from, Value to, int64_t side, bool to_patches)
       : Step(to), from_(from), side_(side), to_patches_(to_patches) {}
   const char* kind() const override { return to_patches_ ? "map to patches" : "patches to map"; }
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
 
  private:
   Value from_;
-  int64_t side_;
-  bool to_patches_;
+  int64_t side_ = 1;
+  bool to_patches_ = false;
 };
 
 // The first row of each image, or the mean of its rows without the prefix.
 class PoolStep final : public Step {
  public:
+  PoolStep() = default;
   enum class Pool { first, mean };
   PoolStep(Value from, Value to, Pool pool) : Step(to), from_(from), pool_(pool) {}
   const char* kind() const override { return "pool"; }
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
 
  private:
   Value from_;
-  Pool pool_;
+  Pool pool_ = Pool::first;
 };
 
 // Appends the mean of an image's rows without the prefix.
@@ -80,23 +88,27 @@ inline Value add_mean(ProgramBuilder& builder, Value from) {
 // The sum of an image's rows divided by the mean number of assignments per expert, at least 1: pMoE's 1/l.
 class TakenMeanStep final : public Step {
  public:
+  TakenMeanStep() = default;
   TakenMeanStep(Value from, Value to, int64_t routing) : Step(to), from_(from), routing_(routing) {}
   const char* kind() const override { return "mean of patches taken"; }
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
 
  private:
   Value from_;
-  int64_t routing_;
+  int64_t routing_ = 0;
 };
 
 // Logits (0, f) of two classes from one output f.
 class TwoClassStep final : public Step {
  public:
+  TwoClassStep() = default;
   TwoClassStep(Value from, Value to) : Step(to), from_(from) {}
   const char* kind() const override { return "two classes"; }
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
 
  private:
   Value from_;

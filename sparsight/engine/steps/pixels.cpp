@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/kernels/threads/tasks.h"
 
 namespace sparsight::engine {
@@ -44,6 +45,27 @@ void PatchesStep::run(Frame& frame) const {
                       row);
     }
   });
+}
+
+void NormalizeStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  fields.size("channels", channels_);
+  fields.flag("to_map", to_map_);
+  fields.floats("scale", scale_, channels_, /*required=*/false);
+  fields.floats("shift", shift_, channels_, /*required=*/!scale_.empty());
+  fields.require(from_.shape.rows() % channels_ == 0 && to().shape.numbers() == from_.shape.numbers(),
+                 "as many numbers as it reads, of whole channels");
+}
+
+void PatchesStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  fields.size("channels", channels_);
+  fields.size("side", side_);
+  const Shape &in = from_.shape, &out = to().shape;
+  fields.require(in.rows() % channels_ == 0 && in.rows() / channels_ % side_ == 0 && in.columns % side_ == 0 &&
+                     out.rows() == in.rows() / channels_ / side_ * (in.columns / side_) &&
+                     out.columns == channels_ * side_ * side_,
+                 "an image of whole patches");
 }
 
 }  // namespace sparsight::engine

@@ -1,5 +1,8 @@
 #include "sparsight/engine/steps/route.h"
 
+#include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/file/kinds.h"
+
 namespace sparsight::engine {
 
 void RouteStep::decide(const RouterInput& input, const TokenLayout& layout, Routing& routing) const {
@@ -19,6 +22,18 @@ void RouteStep::run(Frame& frame) const {
           .grid_height = shape.has_grid ? shape.height : 0,
           .grid_width = shape.has_grid ? shape.width : 0},
          frame.routing(number_));
+}
+
+void RouteStep::visit_fields(Fields& fields) {
+  fields.text("layer", layer_);
+  fields.value("tokens", tokens_);
+  fields.part("router", [&] { visit_kind(fields, router_kinds(), router_, tokens_.shape); });
+  OptionSet capacity;
+  policy_.capacity.declare(capacity);
+  fields.options("capacity", capacity);
+  fields.real("capacity_factor", policy_.factor, {0, kMaxFieldNumber});
+  fields.choice("gates", policy_.gates, std::array{"router", "sum_to_one", "one"});
+  fields.decides("number", number_, tokens_.shape.rows(), router_->experts());
 }
 
 }  // namespace sparsight::engine

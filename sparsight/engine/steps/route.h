@@ -18,6 +18,7 @@ struct RoutePolicy {
 
 class RouteStep final : public Step {
  public:
+  RouteStep() = default;
   // number: of the decision in Frame::routing. layer: "blocks.3.mlp", or "router" of the whole model.
   RouteStep(std::string layer, int64_t number, Value tokens, std::unique_ptr<Router> router, RoutePolicy policy)
       : Step({}),
@@ -30,6 +31,7 @@ class RouteStep final : public Step {
   const char* kind() const override { return "route"; }
   std::vector<Value> reads() const override { return {tokens_}; }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
   int64_t bytes() const override { return router_->bytes(); }
 
   const std::string& layer() const { return layer_; }
@@ -40,7 +42,7 @@ class RouteStep final : public Step {
 
  private:
   std::string layer_;
-  int64_t number_;
+  int64_t number_ = 0;
   Value tokens_;
   std::unique_ptr<Router> router_;
   RoutePolicy policy_;

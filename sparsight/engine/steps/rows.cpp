@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sparsight/engine/file/fields.h"
 #include "sparsight/engine/routers/top_k.h"
 #include "sparsight/engine/row_grid.h"
 #include "sparsight/kernels/elementwise/layer_norm.h"
@@ -62,6 +63,37 @@ void ElementwiseStep::run(Frame& frame) const {
       y[i] = value;
     }
   });
+}
+
+void NormStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  norm_.visit(fields, from_.shape.columns);
+  fields.require(to().shape.rows() == from_.shape.rows() && to().shape.columns == from_.shape.columns,
+                 "rows as many and as wide as it reads");
+}
+
+void LinearStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  fields.value("residual", residual_, /*required=*/false);
+  fields.linear("linear", linear_, Fields::kAny, Fields::kAny);
+  fields.optional("activates", activation_,
+                  [&](Activation& activation) { fields.choice("activation", activation, kActivationNames); });
+  const int64_t numbers = from_.shape.numbers();
+  fields.require(numbers % linear_.inputs() == 0 &&
+                     to().shape.numbers() == numbers / linear_.inputs() * linear_.outputs() &&
+                     (!residual_.exists() || residual_.shape.numbers() == to().shape.numbers()),
+                 "a row of outputs for each row of inputs, and as many residuals");
+}
+
+void ElementwiseStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  fields.value("residual", residual_, /*required=*/false);
+  fields.choice("function", function_, std::array{"identity", "relu", "sigmoid", "tanh"});
+  const int64_t columns = from_.shape.columns, numbers = from_.shape.numbers();
+  fields.floats("factor", factor_, columns, /*required=*/false);
+  fields.floats("shift", shift_, columns, /*required=*/false);
+  fields.require(to().shape.numbers() == numbers && (!residual_.exists() || residual_.shape.numbers() == numbers),
+                 "as many numbers as it reads");
 }
 
 }  // namespace sparsight::engine

@@ -11,10 +11,12 @@ namespace sparsight::engine {
 
 class NormStep final : public Step {
  public:
+  NormStep() = default;
   NormStep(Value from, Value to, Norm norm) : Step(to), from_(from), norm_(std::move(norm)) {}
   const char* kind() const override { return "norm"; }
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
   int64_t bytes() const override { return 8 * static_cast<int64_t>(norm_.weight.size()); }
 
  private:
@@ -24,6 +26,7 @@ class NormStep final : public Step {
 
 class LinearStep final : public Step {
  public:
+  LinearStep() = default;
   // from: rows as wide as the layer's inputs, or values of as many numbers, as one row. to = activation(from W + b), or
   // residual + that.
   LinearStep(Value from, Value residual, Value to, cpu::PackedLinear linear, std::optional<Activation> activation = {})
@@ -31,6 +34,7 @@ class LinearStep final : public Step {
   const char* kind() const override { return "linear"; }
   std::vector<Value> reads() const override { return existing(from_, residual_); }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
   int64_t bytes() const override { return linear_.bytes() + 4 * linear_.outputs(); }
 
  private:
@@ -50,6 +54,7 @@ enum class Elementwise { identity, relu, sigmoid, tanh };
 // to = f(residual + factor * from + shift).
 class ElementwiseStep final : public Step {
  public:
+  ElementwiseStep() = default;
   // residual: none for 0. factor, shift: [columns], or empty for ones and zeros.
   ElementwiseStep(Value from, Value residual, Value to, Elementwise function, std::vector<float> factor = {},
                   std::vector<float> shift = {})
@@ -62,11 +67,12 @@ class ElementwiseStep final : public Step {
   const char* kind() const override { return "elementwise"; }
   std::vector<Value> reads() const override { return existing(from_, residual_); }
   void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
   int64_t bytes() const override { return 4 * static_cast<int64_t>(factor_.size() + shift_.size()); }
 
  private:
   Value from_, residual_;
-  Elementwise function_;
+  Elementwise function_ = Elementwise::identity;
   std::vector<float> factor_, shift_;
 };
 

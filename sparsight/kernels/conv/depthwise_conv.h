@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sparsight/kernels/conv/packed_conv.h"
@@ -16,6 +17,12 @@ class DepthwiseConv {
   // says, that of the convolutions around it.
   DepthwiseConv(const float* weight, const float* bias, int64_t channels, int64_t kernel, WeightType type);
 
+  // weight: [K,K,C], bias: [C].
+  DepthwiseConv(std::vector<float> weight, std::vector<float> bias)
+      : weight_(std::move(weight)), bias_(std::move(bias)), zeros_(bias_.size()) {}
+
+  const std::vector<float>& weight() const { return weight_; }  // [K,K,C]
+  const std::vector<float>& bias() const { return bias_; }
   int64_t channels() const { return static_cast<int64_t>(bias_.size()); }  // 0 by default
   WeightType type() const { return type_; }
   int64_t bytes() const { return static_cast<int64_t>((weight_.size() + bias_.size()) * sizeof(float)); }

@@ -112,6 +112,11 @@ PackedConv::PackedConv(const float* weight, const float* bias, int64_t inputs, i
       depth_(depth_parts(kernel, inputs, kConvDepth)),
       panels_(packed_patches(weight, bias, inputs, outputs, kernel, type)) {}
 
+PackedConv::PackedConv(PackedLinear panels, int64_t kernel)
+    : inputs_(panels.inputs() / (kernel * kernel)),
+      depth_(depth_parts(kernel, inputs_, kConvDepth)),
+      panels_(std::move(panels)) {}
+
 void PackedConv::run(const ConvMaps& maps, const ConvGeometry& g, const ConvPart& part) const {
   ConvSpace& space = conv_space();
   Positions positions{g, part, inputs_, outputs()};

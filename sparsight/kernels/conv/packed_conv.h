@@ -43,7 +43,12 @@ class PackedConv {
   // weight: [O,I,K,K] as in torch, bias: [O]; both are copied. int8 is stored as bf16.
   PackedConv(const float* weight, const float* bias, int64_t inputs, int64_t outputs, int64_t kernel, WeightType type);
 
+  // panels: those of such a weight as [O,K K I], inputs in the order of a patch (row, column, channel), stored one row
+  // at a time.
+  PackedConv(PackedLinear panels, int64_t kernel);
+
   int64_t inputs() const { return inputs_; }
+  const PackedLinear& panels() const { return panels_; }
   int64_t outputs() const { return panels_.outputs(); }
   WeightType type() const { return panels_.type(); }
   int64_t bytes() const { return panels_.bytes(); }

@@ -1,11 +1,11 @@
 #include "sparsight/kernels/experts/packed_experts.h"
 
-#include <array>
+#include <algorithm>
 
+#include "sparsight/core/error.h"
 #include "sparsight/kernels/experts/packed_tiles.h"
 #include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/pack/pack_experts.h"
-#include "sparsight/kernels/pack/quantise.h"
 #include "sparsight/kernels/threads/tasks.h"
 
 namespace sparsight::cpu {
@@ -15,67 +15,88 @@ std::vector<float> copied(const float* values, int64_t count) {
   return values ? std::vector<float>(values, values + count) : std::vector<float>();
 }
 
-// matrices: [E,inputs,outputs].
-struct Matrices {
-  const float* values;
-  int64_t experts, inputs, outputs;
-  int64_t numbers() const { return experts * inputs * outputs; }
-};
-
-std::vector<uint16_t> as_bf16(const Matrices& m) {
-  std::vector<uint16_t> out(static_cast<size_t>(m.numbers()));
-  std::transform(m.values, m.values + m.numbers(), out.begin(), to_bf16);
-  return out;
+// The part of an array of E equal parts, or null of an empty one.
+template <class T>
+auto part(T& all, int64_t experts, int64_t expert) {
+  return all.empty() ? nullptr : all.data() + expert * static_cast<int64_t>(all.size()) / experts;
 }
 
-std::vector<float> scales(const Matrices& m) {
-  std::vector<float> scale;
-  for (int64_t e = 0; e < m.experts; ++e)
-    for (int64_t o = 0; o < m.outputs; ++o)
-      scale.push_back(int8_scale(m.values + e * m.inputs * m.outputs + o, m.inputs, m.outputs));
-  return scale;
-}
-
-std::vector<int8_t> as_int8(const Matrices& m, const std::vector<float>& scale) {
-  std::vector<int8_t> out(static_cast<size_t>(m.numbers()));
-  for (int64_t i = 0; i < m.numbers(); ++i) {
-    const int64_t of = i / (m.inputs * m.outputs) * m.outputs + i % m.outputs;
-    out[static_cast<size_t>(i)] = to_int8(m.values[i], scale[static_cast<size_t>(of)]);
-  }
-  return out;
+void copy_part(const float* from, int64_t count, float* to) {
+  if (!to) return;
+  if (from)
+    std::copy_n(from, count, to);
+  else
+    std::fill_n(to, count, 0.0F);
 }
 
 }  // namespace
 
-PackedExperts::PackedExperts(Threads& threads, const MlpShape& shape, const float* w1, const float* b1, const float* w2,
-                             const float* b2, WeightType type)
+PackedExperts::PackedExperts(const MlpShape& shape, WeightType type, bool has_b1, bool has_b2)
     : shape_(shape),
       type_(type),
-      b1_(copied(b1, shape.experts * shape.hidden)),
-      b2_(copied(b2, shape.experts * shape.width)) {
-  const Matrices first{w1, shape.experts, shape.width, shape.hidden},
-      second{w2, shape.experts, shape.hidden, shape.width};
+      b1_(has_b1 ? static_cast<size_t>(shape.experts * shape.hidden) : 0),
+      b2_(has_b2 ? static_cast<size_t>(shape.experts * shape.width) : 0) {
   if (type == WeightType::fp32 && kernels().has_tiles) {
-    auto own = std::make_shared<std::array<std::vector<float>, 2>>();
-    *own = {copied(w1, first.numbers()), copied(w2, second.numbers())};
-    w1_ = (*own)[0].data(), w2_ = (*own)[1].data();
-    owner_ = std::move(own);
+    const int64_t numbers = shape.experts * shape.width * shape.hidden;
+    memory_ = ArenaArray(static_cast<size_t>(2 * numbers) * sizeof(float));
+    w1_ = static_cast<const float*>(memory_.data()), w2_ = w1_ + numbers;
     return;
   }
   const bool tiles = kernels().has_tiles && fits_tiles(shape.width);
   layout_ = (tiles ? tile_layout : panel_layout)(type, shape.width, shape.hidden);
-  panels_ = ArenaArray(static_cast<size_t>(shape.experts * layout_.expert_bytes()));
-  const auto pack = [&](const void* one, const void* two) {
-    pack_experts(threads, layout_, shape.experts, one, two, panels_.data());
-  };
-  if (type == WeightType::fp32) {
-    pack(w1, w2);
-  } else if (type == WeightType::bf16) {
-    pack(as_bf16(first).data(), as_bf16(second).data());
-  } else {
-    scale1_ = scales(first), scale2_ = scales(second);
-    pack(as_int8(first, scale1_).data(), as_int8(second, scale2_).data());
+  memory_ = ArenaArray(static_cast<size_t>(shape.experts * layout_.expert_bytes()));
+  if (type == WeightType::int8) {
+    scale1_.resize(static_cast<size_t>(shape.experts * shape.hidden));
+    scale2_.resize(static_cast<size_t>(shape.experts * shape.width));
   }
+}
+
+PackedExperts::PackedExperts(Threads& threads, const MlpShape& shape, const float* w1, const float* b1, const float* w2,
+                             const float* b2, WeightType type)
+    : PackedExperts(shape, type, b1, b2) {
+  const int64_t width = shape.width, hidden = shape.hidden;
+  run_tasks(threads, shape.experts, [&](int64_t e, const auto&) {
+    const float *const first = w1 + e * width * hidden, *const second = w2 + e * width * hidden;
+    const float *const bias1 = b1 ? b1 + e * hidden : nullptr, *const bias2 = b2 ? b2 + e * width : nullptr;
+    if (type == WeightType::fp32)
+      return set(threads, e,
+                 {MatrixView::fp32(first, width, hidden), MatrixView::fp32(second, hidden, width), bias1, bias2});
+    const StoredMatrix rounded1(first, type, width, hidden, Outputs::columns),
+        rounded2(second, type, hidden, width, Outputs::columns);
+    set(threads, e, {rounded1.view(), rounded2.view(), bias1, bias2});
+  });
+}
+
+void PackedExperts::set(Threads& threads, int64_t expert, const MlpView& weights) {
+  const int64_t numbers = shape_.width * shape_.hidden;
+  SPARSIGHT_CHECK(weights.w1.type == type_ && weights.w2.type == type_ && !owner_);
+  copy_part(weights.b1, shape_.hidden, part(b1_, shape_.experts, expert));
+  copy_part(weights.b2, shape_.width, part(b2_, shape_.experts, expert));
+  copy_part(weights.w1.scale, shape_.hidden, part(scale1_, shape_.experts, expert));
+  copy_part(weights.w2.scale, shape_.width, part(scale2_, shape_.experts, expert));
+  if (is_plain()) {
+    std::copy_n(static_cast<const float*>(weights.w1.data), numbers, const_cast<float*>(plain_w1(expert)));
+    std::copy_n(static_cast<const float*>(weights.w2.data), numbers, const_cast<float*>(plain_w2(expert)));
+  } else {
+    pack_experts(threads, layout_, 1, weights.w1.data, weights.w2.data, panels(expert));
+  }
+}
+
+StoredMlp PackedExperts::stored(Threads& threads, int64_t expert) const {
+  const int64_t width = shape_.width, hidden = shape_.hidden;
+  StoredMlp out{{type_, width, hidden, Outputs::columns}, {type_, hidden, width, Outputs::columns}, {}, {}};
+  const auto copy = [&](const std::vector<float>& all, std::vector<float>& to) {
+    const auto each = static_cast<int64_t>(all.size()) / shape_.experts;
+    to.assign(all.begin() + expert * each, all.begin() + (expert + 1) * each);
+  };
+  copy(b1_, out.b1), copy(b2_, out.b2), copy(scale1_, out.w1.scale()), copy(scale2_, out.w2.scale());
+  if (is_plain()) {
+    std::copy_n(plain_w1(expert), width * hidden, static_cast<float*>(out.w1.data()));
+    std::copy_n(plain_w2(expert), width * hidden, static_cast<float*>(out.w2.data()));
+  } else {
+    unpack_experts(threads, layout_, 1, panels(expert), out.w1.data(), out.w2.data());
+  }
+  return out;
 }
 
 PackedExperts::PackedExperts(const MlpShape& shape, const float* w1, const float* b1, const float* w2, const float* b2,
@@ -89,12 +110,11 @@ PackedExperts::PackedExperts(const MlpShape& shape, const float* w1, const float
       b2_(copied(b2, shape.experts * shape.width)) {}
 
 int64_t PackedExperts::bytes() const {
-  const int64_t matrices =
-      shape_.experts * (panels_.data() ? layout_.expert_bytes() : 8 * shape_.width * shape_.hidden);
+  const int64_t matrices = shape_.experts * (is_plain() ? 8 * shape_.width * shape_.hidden : layout_.expert_bytes());
   return matrices + 4 * static_cast<int64_t>(b1_.size() + b2_.size() + scale1_.size() + scale2_.size());
 }
 
-StoredExperts PackedExperts::stored(int64_t rows) const {
+StoredExperts PackedExperts::kernel_view(int64_t rows) const {
   const auto numbers = [](const std::vector<float>& v) { return v.empty() ? nullptr : v.data(); };
   // (What is only read is not written through a view.)
   const auto view = [](const float* matrices, int64_t in, int64_t out) {
@@ -105,7 +125,7 @@ StoredExperts PackedExperts::stored(int64_t rows) const {
                         .b2 = numbers(b2_),
                         .w1 = view(w1_, shape_.width, shape_.hidden),
                         .w2 = view(w2_, shape_.hidden, shape_.width),
-                        .panels = panels_.data(),
+                        .panels = is_plain() ? nullptr : memory_.data(),
                         .layout = layout_,
                         .scale1 = numbers(scale1_),
                         .scale2 = numbers(scale2_)};
@@ -115,10 +135,10 @@ StoredExperts PackedExperts::stored(int64_t rows) const {
 
 void PackedExperts::run(Threads& threads, const ExpertRowNumbers& rows, const float* tokens, Activation activation,
                         const float* residual, float* out) const {
-  const StoredExperts experts = stored(rows.map.rows);
+  const StoredExperts experts = kernel_view(rows.map.rows);
   const int64_t width = shape_.width;
 #if defined(__x86_64__)
-  if (panels_.data() && in_tiles()) {
+  if (in_tiles()) {
     packed_tiles_forward(threads, rows, experts, tokens, activation, out);
     if (!residual) return;
     run_ranges(threads, rows.map.tokens, rows_of_task(width), [&](int64_t begin, int64_t end) {

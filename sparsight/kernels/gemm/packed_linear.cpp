@@ -4,8 +4,6 @@
 #include <cstdlib>
 #include <new>
 
-#include "sparsight/kernels/pack/quantise.h"
-
 namespace sparsight::cpu {
 namespace {
 
@@ -22,31 +20,61 @@ void for_weights(int64_t inputs, int64_t outputs, int64_t together, const Store&
   }
 }
 
+// Calls body(0 of the type's stored number).
+template <class Body>
+void with_type(WeightType type, const Body& body) {
+  if (type == WeightType::fp32) return body(float{});
+  if (type == WeightType::bf16) return body(uint16_t{});
+  body(int8_t{});
+}
+
 }  // namespace
 
 void PackedLinear::Free::operator()(void* memory) const { std::free(memory); }
 
 PackedLinear::PackedLinear(const float* weight, const float* bias, int64_t inputs, int64_t outputs, WeightType type,
                            int64_t together)
-    : inputs_(inputs), outputs_(outputs), together_(together), type_(type), bias_(static_cast<size_t>(outputs), 0.0f) {
-  if (bias) std::copy_n(bias, outputs, bias_.begin());
+    : PackedLinear(type == WeightType::fp32 ? MatrixView::fp32(weight, outputs, inputs)
+                                            : StoredMatrix(weight, type, outputs, inputs, Outputs::rows).view(),
+                   bias, together) {}
+
+PackedLinear::PackedLinear(const MatrixView& weight, const float* bias, int64_t together)
+    : inputs_(weight.columns),
+      outputs_(weight.rows),
+      together_(together),
+      type_(weight.type),
+      bias_(static_cast<size_t>(weight.rows), 0.0f) {
+  if (bias) std::copy_n(bias, outputs_, bias_.begin());
+  if (weight.scale) scale_.assign(weight.scale, weight.scale + outputs_);
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes(), 64));
   panels_.reset(std::aligned_alloc(64, (size + 63) / 64 * 64));
   if (!panels_) throw std::bad_alloc();
   std::fill_n(static_cast<char*>(panels_.get()), size, '\0');
-  const auto at = [&](int64_t j, int64_t l) { return weight[j * inputs + l]; };
-  if (type == WeightType::fp32) {
-    kernels().pack_panels({weight, inputs, /*transposed=*/true, inputs, outputs, type, panels_.get()});
-  } else if (type == WeightType::bf16) {
-    auto* const to = static_cast<uint16_t*>(panels_.get());
-    for_weights(inputs, outputs, together, [&](int64_t index, int64_t j, int64_t l) { to[index] = to_bf16(at(j, l)); });
-  } else {
-    for (int64_t j = 0; j < outputs; ++j) scale_.push_back(int8_scale(weight + j * inputs, inputs, 1));
-    auto* const to = static_cast<int8_t*>(panels_.get());
-    for_weights(inputs, outputs, together, [&](int64_t index, int64_t j, int64_t l) {
-      to[index] = to_int8(at(j, l), scale_[static_cast<size_t>(j)]);
-    });
+  if (type_ == WeightType::fp32) {
+    kernels().pack_panels({static_cast<const float*>(weight.data), inputs_, /*transposed=*/true, inputs_, outputs_,
+                           type_, panels_.get()});
+    return;
   }
+  with_type(type_, [&](auto number) {
+    using T = decltype(number);
+    const T* const from = static_cast<const T*>(weight.data);
+    T* const to = static_cast<T*>(panels_.get());
+    for_weights(inputs_, outputs_, together_,
+                [&](int64_t index, int64_t j, int64_t l) { to[index] = from[j * inputs_ + l]; });
+  });
+}
+
+StoredMatrix PackedLinear::stored() const {
+  StoredMatrix out(type_, outputs_, inputs_, Outputs::rows);
+  out.scale() = scale_;
+  with_type(type_, [&](auto number) {
+    using T = decltype(number);
+    const T* const from = static_cast<const T*>(panels_.get());
+    T* const to = static_cast<T*>(out.data());
+    for_weights(inputs_, outputs_, together_,
+                [&](int64_t index, int64_t j, int64_t l) { to[j * inputs_ + l] = from[index]; });
+  });
+  return out;
 }
 
 int64_t PackedLinear::bytes() const { return rounded(outputs_, kPanelColumns) * panel_rows() * bytes_of(type_); }

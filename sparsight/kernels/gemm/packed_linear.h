@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "sparsight/kernels/kernels.h"
+#include "sparsight/kernels/pack/stored_matrix.h"
 
 namespace sparsight::cpu {
 
@@ -23,12 +23,16 @@ class PackedLinear {
       : PackedLinear(weight, bias, inputs, outputs, type, rows_together(type)) {}
   PackedLinear(const float* weight, const float* bias, int64_t inputs, int64_t outputs, WeightType type,
                int64_t together);
+  // weight: [O,I], outputs are rows.
+  PackedLinear(const MatrixView& weight, const float* bias, int64_t together);
+  PackedLinear(const MatrixView& weight, const float* bias) : PackedLinear(weight, bias, rows_together(weight.type)) {}
 
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
   WeightType type() const { return type_; }
   const float* bias() const { return bias_.data(); }
   int64_t bytes() const;
+  StoredMatrix stored() const;  // [O,I]: what it was made of
 
   // The product with outputs first .. first + count, without rows and without a place for the result. `first` is a
   // multiple of kPanelColumns.

@@ -33,10 +33,6 @@ at::Tensor patches_of(const at::Tensor& valid, const TokenLayout& layout) {
   return is_patch.view({-1});
 }
 
-const char* setting_in_use(const PatchChoiceOptions& options, bool training) {
-  return training || options.eval_patches == 0 ? "patches" : "eval_patches";
-}
-
 }  // namespace
 
 void PatchChoiceOptions::declare(OptionSet& set) {
@@ -47,8 +43,7 @@ void PatchChoiceOptions::declare(OptionSet& set) {
 }
 
 void check_patches(const PatchChoiceOptions& options, bool training, int64_t tokens) {
-  engine::check_patches(setting_in_use(options, training), choices_of(training, options.patches, options.eval_patches),
-                        tokens);
+  engine::check_patches(choices_of(training, options.patches, options.eval_patches), tokens);
 }
 
 Routing route_patch_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t images,
@@ -94,7 +89,6 @@ void PatchChoiceRouter::initialize(const InitRandom& random) {
 std::unique_ptr<engine::Router> PatchChoiceRouter::compile() const {
   using Gates = engine::PatchChoiceRouter::PatchGates;
   return std::make_unique<engine::PatchChoiceRouter>(engine::RouterLogits(linear_map(weight)),
-                                                     setting_in_use(options_, /*training=*/false),
                                                      choices_of(false, options_.patches, options_.eval_patches),
                                                      options_.gate == "ones"           ? Gates::ones
                                                      : options_.gate == "softmax_topl" ? Gates::softmax_topl

@@ -1,5 +1,5 @@
 // Damaged files: one flipped bit anywhere is found, and the error names the tensor that it is in.
-#include "sparsight/io/checksum.h"
+#include "sparsight/core/checksum.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>

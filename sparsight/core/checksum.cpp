@@ -1,10 +1,7 @@
-#include "sparsight/io/checksum.h"
+#include "sparsight/core/checksum.h"
 
-#define XXH_STATIC_LINKING_ONLY  // the size of the state
+#define XXH_INLINE_ALL  // no library, only its header
 #include <xxhash.h>
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>  // the same functions, with the processor's widest instructions
-#endif
 
 #include <cstdio>
 

@@ -1,0 +1,273 @@
+#include "sparsight/engine/file/field_reader.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/json_fields.h"
+
+namespace sparsight::engine {
+
+FieldReader::FieldReader(const ByteSource& file, const FrozenHeader& header) : file_(file), object_(&header.program) {
+  for (const FrozenTensor& tensor : header.tensors)
+    if (!tensors_.emplace(tensor.name, &tensor).second) refuse(tensor.name + " once, not twice");
+}
+
+void FieldReader::refuse(const std::string& what) const {
+  fail(file_.name(), ": ", path_.empty() ? "the program" : path_.substr(0, path_.size() - 1), " must have ", what,
+       "; export the model again");
+}
+
+void FieldReader::require(bool so, const char* what) {
+  if (!so) refuse(what);
+}
+
+const Json& FieldReader::field(const char* name) {
+  const Json& value = member(*object_, name);
+  if (value.is_null()) refuse(std::string("a field ") + name);
+  return value;
+}
+
+namespace {
+
+bool fits(const Json& json, Bounds<int64_t> bounds) {
+  return json.is_number_integer() &&
+         (!json.is_number_unsigned() || json.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()}) &&
+         json.get<int64_t>() >= bounds.low && json.get<int64_t>() <= bounds.high;
+}
+
+}  // namespace
+
+void FieldReader::number(const char* name, int64_t& value, Bounds<int64_t> bounds) {
+  const Json& json = field(name);
+  if (!fits(json, bounds)) refuse(cat(name, " from ", bounds.low, " to ", bounds.high, ", not ", shown(json)));
+  value = json;
+}
+
+void FieldReader::real(const char* name, double& value, Bounds<double> bounds) {
+  const Json& json = field(name);
+  double number = std::numeric_limits<double>::quiet_NaN();
+  if (json.is_number()) number = json;
+  if (json == "inf") number = std::numeric_limits<double>::infinity();
+  if (json == "-inf") number = -std::numeric_limits<double>::infinity();
+  const bool allowed =
+      (number >= bounds.low && number <= bounds.high) ||
+      (std::isinf(number) && bounds.high == Bounds<double>{}.high && bounds.low == Bounds<double>{}.low);
+  if (!allowed) refuse(cat(name, " from ", bounds.low, " to ", bounds.high, ", not ", shown(json)));
+  value = number;
+}
+
+void FieldReader::flag(const char* name, bool& value) {
+  const Json& json = field(name);
+  if (!json.is_boolean()) refuse(cat(name, " true or false, not ", shown(json)));
+  value = json;
+}
+
+void FieldReader::text(const char* name, std::string& value) {
+  const Json& json = field(name);
+  if (!json.is_string()) refuse(cat("a text for ", name, ", not ", shown(json)));
+  value = json;
+}
+
+void FieldReader::numbers(const char* name, std::vector<int64_t>& values, Bounds<int64_t> bounds, int64_t max_count) {
+  const Json& json = field(name);
+  if (!json.is_array() || static_cast<int64_t>(json.size()) > max_count)
+    refuse(cat("at most ", max_count, " numbers for ", name));
+  values.clear();
+  for (const Json& entry : json) {
+    if (!fits(entry, bounds)) refuse(cat(name, " from ", bounds.low, " to ", bounds.high, ", not ", shown(entry)));
+    values.push_back(entry);
+  }
+}
+
+void FieldReader::texts(const char* name, std::vector<std::string>& values, int64_t max_count) {
+  const Json& json = field(name);
+  if (!json.is_array() || static_cast<int64_t>(json.size()) > max_count)
+    refuse(cat("at most ", max_count, " texts for ", name));
+  values.clear();
+  for (const Json& entry : json) {
+    if (!entry.is_string()) refuse(cat("texts for ", name, ", not ", shown(entry)));
+    values.push_back(entry);
+  }
+}
+
+void FieldReader::options(const char* name, OptionSet& set) {
+  try {
+    assign(set, field(name), name);
+  } catch (const UsageError& error) {
+    refuse(cat("settings that are allowed: ", error.what()));
+  }
+}
+
+void FieldReader::set_values(std::vector<Shape> values) {
+  values_ = std::move(values);
+  written_.assign(values_.size(), false);
+  require(!values_.empty(), "pixels");
+  written_.front() = true;
+}
+
+int64_t FieldReader::value_number(const char* name) {
+  int64_t number = 0;
+  this->number(name, number, {0, static_cast<int64_t>(values_.size()) - 1});
+  return number;
+}
+
+void FieldReader::value(const char* name, Value& value, bool required) {
+  value = {};
+  if (!required && member(*object_, name).is_null()) return;
+  const int64_t number = value_number(name);
+  require(written_[static_cast<size_t>(number)], "values to read that an earlier step writes");
+  value = {number, values_[static_cast<size_t>(number)]};
+}
+
+void FieldReader::output(const char* name, Value& value) {
+  value = {};
+  if (member(*object_, name).is_null()) return;
+  const int64_t number = value_number(name);
+  const auto index = static_cast<size_t>(number);
+  require(!written_[index], "a value to write that no other step does");
+  written_[index] = true;
+  value = {number, values_[index]};
+}
+
+void FieldReader::decides(const char* name, int64_t& number, int64_t rows, int64_t experts) {
+  const auto next = static_cast<int64_t>(decisions_.size());
+  this->number(name, number, {next, next});
+  decisions_.push_back({rows, experts});
+}
+
+void FieldReader::routing(const char* name, int64_t& number, int64_t rows, int64_t experts) {
+  this->number(name, number, {0, static_cast<int64_t>(decisions_.size()) - 1});
+  const Decision& decision = decisions_[static_cast<size_t>(number)];
+  require(decision.rows == rows && (experts == kAny || decision.experts == experts),
+          "a decision about as many rows and experts");
+}
+
+const FrozenTensor* FieldReader::find(const std::string& name) {
+  const std::string full = path_ + name;
+  const auto found = tensors_.find(full);
+  if (found == tensors_.end()) return nullptr;
+  if (!asked_.insert(full).second || found->second->column != column_)
+    refuse("the tensor " + full + " once, in the column of its expert");
+  return found->second;
+}
+
+const FrozenTensor& FieldReader::find(const std::string& name, const std::vector<int64_t>& shape) {
+  const FrozenTensor* const tensor = find(name);
+  if (!tensor) refuse("a tensor " + path_ + name);
+  bool same = tensor->shape.size() == shape.size();
+  for (size_t i = 0; same && i < shape.size(); ++i)
+    same = shape[i] == tensor->shape[i] || (shape[i] == kAny && tensor->shape[i] <= kMaxFieldNumber);
+  if (!same) refuse(cat(tensor->name, " of the shape ", shown(shape), ", not ", shown(tensor->shape)));
+  return *tensor;
+}
+
+std::vector<float> FieldReader::read_floats(const FrozenTensor& tensor) const {
+  if (tensor.type != WeightType::fp32) refuse(tensor.name + " in fp32");
+  const Bytes bytes = read_tensor(file_, tensor);
+  std::vector<float> values(static_cast<size_t>(tensor.numbers()));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+std::vector<float> FieldReader::read_vector(const std::string& name, int64_t count, bool required) {
+  if (!required && !tensors_.contains(path_ + name)) return {};
+  return read_floats(find(name, {count}));
+}
+
+void FieldReader::floats(const char* name, std::vector<float>& values, const std::vector<int64_t>& shape,
+                         bool required) {
+  values.clear();
+  if (required || tensors_.contains(path_ + name)) values = read_floats(find(name, shape));
+}
+
+FieldReader::Matrix FieldReader::read_matrix(const std::string& name, int64_t rows, int64_t columns,
+                                             cpu::Outputs outputs) {
+  const FrozenTensor& tensor = find(name, {rows, columns});
+  Matrix matrix{read_tensor(file_, tensor), {}, {tensor.type, tensor.shape[0], tensor.shape[1]}};
+  matrix.view.data = matrix.bytes.data();
+  if (tensor.type == WeightType::int8) {
+    matrix.scale = read_vector(name + "_scale", tensor.shape[outputs == cpu::Outputs::rows ? 0 : 1]);
+    matrix.view.scale = matrix.scale.data();
+  }
+  return matrix;
+}
+
+cpu::PackedLinear FieldReader::read_linear(const char* name, int64_t inputs, int64_t outputs, int64_t together) {
+  const std::string prefix = std::string(name) + ".";
+  const Matrix weight = read_matrix(prefix + "weight", outputs, inputs, cpu::Outputs::rows);
+  const std::vector<float> bias = read_vector(prefix + "bias", weight.view.rows);
+  if (together == 0) return {weight.view, bias.data()};
+  require(together == 1 && weight.view.type != WeightType::int8, "convolutions in fp32 or bf16");
+  return {weight.view, bias.data(), together};
+}
+
+void FieldReader::write_linear(const char*, const cpu::PackedLinear&) { SPARSIGHT_CHECK(false); }
+
+void FieldReader::experts(const char* name, cpu::PackedExperts& experts) {
+  part(name, [&] {
+    cpu::MlpShape shape;
+    size("experts", shape.experts);
+    size("width", shape.width);
+    size("hidden", shape.hidden);
+    const auto tensor = [&](const char* of_first) { return tensors_.find(cat(path_, "expert0.", of_first)); };
+    const auto first = tensor("w1");
+    require(first != tensors_.end() && static_cast<int64_t>(tensors_.size()) >= 2 * shape.experts,
+            "the weights of each expert");
+    // (Each expert's own tensors are checked below; before that no more memory is taken than the file has weights for.)
+    require(shape.experts * shape.width <= file_.bytes() / shape.hidden, "weights of the shape that it tells");
+    experts =
+        cpu::PackedExperts(shape, first->second->type, tensor("b1") != tensors_.end(), tensor("b2") != tensors_.end());
+    for (int64_t e = 0; e < shape.experts; ++e)
+      expert(e, [&] {
+        const Matrix w1 = read_matrix("w1", shape.width, shape.hidden, cpu::Outputs::columns),
+                     w2 = read_matrix("w2", shape.hidden, shape.width, cpu::Outputs::columns);
+        require(w1.view.type == experts.type() && w2.view.type == experts.type(), "experts of one type");
+        const std::vector<float> b1 = read_vector("b1", shape.hidden, experts.has_b1()),
+                                 b2 = read_vector("b2", shape.width, experts.has_b2());
+        require(b1.empty() != experts.has_b1() && b2.empty() != experts.has_b2(), "biases of all experts or none");
+        experts.set(thread_, e, {w1.view, w2.view, b1.data(), b2.data()});
+      });
+  });
+}
+
+void FieldReader::part(const char* name, FunctionRef<void()> body) {
+  const Json& inner = field(name);
+  if (!inner.is_object()) refuse(cat("fields of ", name));
+  const Json* const outer = std::exchange(object_, &inner);
+  const std::string outer_path = path_;
+  path_ += std::string(name) + ".";
+  body();
+  path_ = outer_path, object_ = outer;
+}
+
+void FieldReader::list(const char* name, int64_t& count, Bounds<int64_t> bounds, FunctionRef<void(int64_t)> body) {
+  const Json& all = field(name);
+  count = all.is_array() ? static_cast<int64_t>(all.size()) : -1;
+  if (count < bounds.low || count > bounds.high) refuse(cat(bounds.low, " to ", bounds.high, " ", name));
+  const Json* const outer = object_;
+  const std::string outer_path = path_;
+  for (int64_t i = 0; i < count; ++i) {
+    object_ = &all[static_cast<size_t>(i)], path_ = outer_path + name + "." + std::to_string(i) + ".";
+    require(object_->is_object(), "fields");
+    body(i);
+  }
+  object_ = outer, path_ = outer_path;
+}
+
+void FieldReader::expert(int64_t number, FunctionRef<void()> body) {
+  const std::string outer_path = path_;
+  const int64_t outer = std::exchange(column_, number);
+  path_ += cat("expert", number, ".");
+  body();
+  path_ = outer_path, column_ = outer;
+}
+
+void FieldReader::check_all_read() const {
+  for (const auto& [name, tensor] : tensors_)
+    if (!asked_.contains(name)) refuse("no tensor " + name + ", which no step reads");
+}
+
+}  // namespace sparsight::engine

@@ -1,0 +1,21 @@
+// A frozen model: a program in one file, with everything needed to use it, and no torch. Layout and what is checked:
+// docs/file_formats.md, "Frozen models".
+#pragma once
+
+#include <string>
+
+#include "sparsight/engine/file/frozen_header.h"
+#include "sparsight/engine/program.h"
+
+namespace sparsight::engine {
+
+// Passes the file's bytes to write(), from the first to the last. provenance: an object that says what the model was
+// made of.
+void write_program(const Program& program, const Json& provenance, FunctionRef<void(const void*, size_t)> write);
+
+// The program, with the same bits as when it was written, at the active level of kernels/isa/isa.h. Raises Error for
+// what read_header() refuses, for tensors that do not have their checksums, and for steps that would not run.
+Program read_program(const ByteSource& file, const FrozenHeader& header);
+Program read_program(const std::string& path);
+
+}  // namespace sparsight::engine

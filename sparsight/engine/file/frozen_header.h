@@ -1,0 +1,56 @@
+// The header of a frozen model: what is in the file and where. Layout: docs/file_formats.md, "Frozen models".
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+#include "sparsight/engine/file/byte_source.h"
+#include "sparsight/kernels/types.h"
+
+namespace sparsight::engine {
+
+constexpr int64_t kFrozenVersion = 1;
+constexpr int64_t kTensorAlignment = 64, kColumnAlignment = 4096;
+
+struct FrozenTensor {
+  std::string name;  // "steps.3.fc1.weight"
+  WeightType type = WeightType::fp32;
+  std::vector<int64_t> shape;
+  int64_t column = -1;  // the expert that it belongs to; -1: none
+  int64_t offset = 0;   // from the start of the file
+  std::string checksum;
+
+  int64_t numbers() const;
+  int64_t bytes() const;
+};
+
+// Bytes offset .. offset + bytes of the file.
+struct FileRange {
+  int64_t offset = 0, bytes = 0;
+};
+
+struct FrozenHeader {
+  Json program;                       // the steps, and what it takes to use them
+  Json provenance;                    // who made the file of what
+  std::vector<FrozenTensor> tensors;  // in the order of the file: those of no expert first, then expert by expert
+  int64_t file_bytes = 0;
+
+  // The tensors of expert e, one after the other; empty ranges where it has none.
+  std::vector<FileRange> columns() const;
+};
+
+// Sets the tensors' order and offsets, and file_bytes.
+void place_tensors(FrozenHeader& header);
+// The first bytes of the file, up to the first tensor.
+std::string header_bytes(const FrozenHeader& header);
+
+// Raises Error for what is no frozen model, is damaged or cut, is of another version, or lists tensors that the file
+// cannot hold as it says.
+FrozenHeader read_header(const ByteSource& file);
+
+// A tensor's bytes. Raises Error where they do not have its checksum.
+Bytes read_tensor(const ByteSource& file, const FrozenTensor& tensor);
+
+}  // namespace sparsight::engine
