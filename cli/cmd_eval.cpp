@@ -17,7 +17,7 @@ void add_eval(CLI::App& app) {
                             "sparsight eval runs/demo --set router.eval_k=1\n"
                             "sparsight eval resnet50.pth --data imagenet/ --split val\n"
                             "sparsight eval runs/demo --set data.test_domains='[\"sketch\"]'");
-  verb->add_option("run", arguments->options.path, "Run folder, checkpoint or file of weights")
+  verb->add_option("run", arguments->options.path, "Run folder, checkpoint, exported model or file of weights")
       ->required()
       ->type_name("RUN");
   verb->add_option("--split", arguments->options.split, "Split of the dataset: train, val or test (default: test)")

@@ -20,7 +20,7 @@ void add_explain(CLI::App& app) {
                "sparsight explain runs/demo --set data.root=/elsewhere\n"
                "sparsight explain runs/demo noisy/ --routing routing_of_clean.safetensors\n"
                "sparsight explain runs/demo --json");
-  verb->add_option("run", request.run, "Run folder")->required()->type_name("RUN");
+  verb->add_option("run", request.run, "Run folder or exported model")->required()->type_name("RUN");
   verb->add_option("images", request.paths, "Image files and folders (default: images of the run's dataset)")
       ->type_name("IMAGES");
   verb->add_option("--split", request.split, "Split of the run's dataset: train, val or test (default: test)")

@@ -18,7 +18,9 @@ void add_predict(CLI::App& app) {
                             "sparsight predict vit_small.safetensors --labels imagenet1k photos/\n"
                             "sparsight predict runs/demo --json --top 1 photos/ > predictions.jsonl\n"
                             "find photos -name '*.jpg' | sparsight predict runs/demo -");
-  verb->add_option("run", arguments->run, "Run folder, checkpoint or file of weights")->required()->type_name("RUN");
+  verb->add_option("run", arguments->run, "Run folder, checkpoint, exported model or file of weights")
+      ->required()
+      ->type_name("RUN");
   verb->add_option("images", arguments->images,
                    "Image files or folders, or - for the lines of standard input, each answered as it comes")
       ->required()

@@ -31,6 +31,8 @@ void add_program(CLI::App& app) {
   add_compare(app);
   add_predict(app);
   add_explain(app);
+  add_export(app);
+  add_inspect(app);
   add_report(app);
   add_reproduce(app);
   add_superclass(app);

@@ -28,6 +28,8 @@ void add_dg(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_explain(CLI::App& app);
+void add_export(CLI::App& app);
+void add_inspect(CLI::App& app);
 void add_moe(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_report(CLI::App& app);

@@ -7,6 +7,8 @@
 #include "cli/cmd_doctor.h"
 #include "cli/cmd_eval.h"
 #include "cli/cmd_explain.h"
+#include "cli/cmd_export.h"
+#include "cli/cmd_inspect.h"
 #include "cli/cmd_moe.h"
 #include "cli/cmd_predict.h"
 #include "cli/cmd_report.h"
@@ -41,6 +43,8 @@ void run_dg_train(const DgTrainArguments&) { start_full_program(); }
 void run_doctor() { start_full_program(); }
 void run_eval(const EvalArguments&) { start_full_program(); }
 void run_explain(const ExplainArguments&) { start_full_program(); }
+void run_export(const ExportArguments&) { start_full_program(); }
+void run_inspect(const InspectArguments&) { start_full_program(); }
 void run_moe(const MoeArguments&) { start_full_program(); }
 void run_predict(const PredictArguments&) { start_full_program(); }
 void run_report(const ReportArguments&) { start_full_program(); }

@@ -14,7 +14,11 @@ void run_eval(const EvalArguments& arguments) {
   begin_interruptible_work();
   EvaluateRunOptions options = arguments.options;
   if (!arguments.data.empty()) options.overrides.push_back(data_root_override(arguments.data));
-  const Json result = evaluate_run(options, trained_predictor);
+  const Json result = evaluate_run(options, [&](const LoadedModel& loaded) {
+    if (!options.weights.empty() && predicts_with_more(loaded))
+      fail_usage(loaded.algorithm, " predicts with more than the model, which stays in fp32; leave out --weights");
+    return trained_predictor(loaded);
+  });
   if (arguments.json) {
     output() << json_text(result) << "\n";
   } else {

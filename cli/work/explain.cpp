@@ -1,5 +1,7 @@
 #include "sparsight/infer/explain_run.h"
 
+#include <filesystem>
+
 #include "cli/cmd_explain.h"
 #include "cli/output.h"
 #include "cli/work/interruptible.h"
@@ -15,10 +17,14 @@
 namespace sparsight::cli {
 namespace {
 
+// Else it is a frozen model, which has no report.
+bool is_run(const std::string& path) { return std::filesystem::is_directory(path); }
+
 // Given images leave the explanation of the run's dataset as it is.
 std::string folder_of(const ExplainArguments& arguments) {
   const ExplainRequest& request = arguments.request;
   if (!arguments.out.empty()) return arguments.out;
+  if (!is_run(request.run)) return request.run + ".explained";
   return request.paths.empty() ? explain_folder(request.run) : explain_images_folder(request.run);
 }
 
@@ -42,7 +48,8 @@ void run_explain(const ExplainArguments& arguments) {
   begin_interruptible_work();
   const Explanation explanation = explain_run(arguments.request);
   const Json json = write_explanation(folder_of(arguments), explanation);
-  const std::string report = arguments.out.empty() ? write_report(arguments.request.run) : "";
+  const std::string report =
+      arguments.out.empty() && is_run(arguments.request.run) ? write_report(arguments.request.run) : "";
   if (arguments.json) {
     output() << json_text(json, 2) << "\n";
     return;

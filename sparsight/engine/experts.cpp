@@ -23,11 +23,23 @@ void Experts::run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, cons
 
 void MlpExperts::run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens,
                      const float* residual, float* out) const {
+  if (on_demand_.columns) return Experts::run(threads, rows, tokens, residual, out);
   weights_.run(threads, rows, tokens, activation_, residual, out);
 }
 
 void MlpExperts::run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const {
   thread_local ExpertRows in_place;
+  if (on_demand_.columns) {
+    for (int64_t e = 0; e < count(); ++e) {
+      if (offsets[e + 1] == offsets[e]) continue;
+      const std::array<int64_t, 2> own{0, offsets[e + 1] - offsets[e]};
+      in_place.set_in_place(own.data(), 1);
+      const ColumnPtr column = on_demand_.columns->hold(e);
+      column->layers[static_cast<size_t>(on_demand_.number)].run(
+          threads, in_place.numbers(), rows + offsets[e] * width(), activation_, nullptr, out + offsets[e] * width());
+    }
+    return;
+  }
   in_place.set_in_place(offsets, count());
   weights_.run(threads, in_place.numbers(), rows, activation_, nullptr, out);
 }
@@ -72,7 +84,7 @@ void LayeredExperts::run_rows(cpu::Threads& threads, const float* rows, const in
 
 void MlpExperts::visit(Fields& fields) {
   fields.choice("activation", activation_, kActivationNames);
-  fields.experts("weights", weights_);
+  fields.experts("weights", weights_, on_demand_);
 }
 
 void ExpertLinear::visit(Fields& fields, const char* name) {

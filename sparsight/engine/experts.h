@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "sparsight/engine/expert_columns.h"
 #include "sparsight/kernels/experts/packed_experts.h"
 
 namespace sparsight::engine {
@@ -28,6 +29,9 @@ class Experts {
   virtual const char* kind() const = 0;    // "mlp"
   virtual void visit(Fields& fields) = 0;  // its fields in a frozen file (engine/file/fields.h)
 
+  // Null where all experts are in memory.
+  virtual ExpertColumns* columns() const { return nullptr; }
+
   // out [N,O] = residual + the gate-weighted sum of the experts of each token. tokens: [N,D]; residual: [N,O], or null.
   // By default gathers the rows, computes and combines them.
   virtual void run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens, const float* residual,
@@ -36,16 +40,25 @@ class Experts {
   virtual void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const = 0;
 };
 
+// Experts of a layer that are read when they are needed.
+struct ColumnLayer {
+  std::shared_ptr<ExpertColumns> columns;
+  int64_t number = 0;  // in ExpertColumn::layers
+  cpu::MlpShape shape;
+  int64_t bytes = 0;  // of all experts
+};
+
 // Two layers between equal widths.
 class MlpExperts final : public Experts {
  public:
   MlpExperts() = default;
   MlpExperts(cpu::PackedExperts weights, Activation activation)
       : weights_(std::move(weights)), activation_(activation) {}
-  int64_t count() const override { return weights_.shape().experts; }
-  int64_t width() const override { return weights_.shape().width; }
-  int64_t outputs() const override { return weights_.shape().width; }
-  int64_t bytes() const override { return weights_.bytes(); }
+  int64_t count() const override { return shape().experts; }
+  int64_t width() const override { return shape().width; }
+  int64_t outputs() const override { return shape().width; }
+  int64_t bytes() const override { return on_demand_.columns ? on_demand_.bytes : weights_.bytes(); }
+  ExpertColumns* columns() const override { return on_demand_.columns.get(); }
   const char* kind() const override { return "mlp"; }
   void visit(Fields& fields) override;
   void run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens, const float* residual,
@@ -53,7 +66,10 @@ class MlpExperts final : public Experts {
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
 
  private:
-  cpu::PackedExperts weights_;
+  const cpu::MlpShape& shape() const { return on_demand_.columns ? on_demand_.shape : weights_.shape(); }
+
+  cpu::PackedExperts weights_;  // or:
+  ColumnLayer on_demand_;
   Activation activation_ = Activation::gelu;
 };
 

@@ -21,8 +21,21 @@ class SessionFrame final : public Frame {
   }
   float* write(const Value& value) override { return memory(value); }
   Routing& routing(int64_t number) override { return session_.routings_[static_cast<size_t>(number)]; }
+  void prefetch(ExpertColumns& columns, int64_t expert) override {
+    if (!find(expert)) session_.columns_.emplace_back(expert, columns.prefetch(expert));
+  }
+  void need(ExpertColumns& columns, int64_t expert) override {
+    prefetch(columns, expert);
+    find(expert)->get();
+  }
+  ~SessionFrame() override { session_.columns_.clear(); }
 
  private:
+  std::shared_future<ColumnPtr>* find(int64_t expert) {
+    for (auto& [number, column] : session_.columns_)
+      if (number == expert) return &column;
+    return nullptr;
+  }
   float* memory(const Value& value) const {
     const auto buffer = static_cast<size_t>(program_.buffer_of_[static_cast<size_t>(value.number)]);
     return session_.buffers_[buffer].floats(program_.buffer_numbers_[buffer] * batch_.images);
@@ -94,9 +107,13 @@ Answer Program::run(Session& session, cpu::Threads& threads, const Batch& batch,
   SessionFrame frame(*this, session, threads, batch);
   for (const auto& step : steps_) {
     step->run(frame);
-    if (!after_route) continue;
-    if (const auto* route = dynamic_cast<const RouteStep*>(step.get()))
-      (*after_route)(*route, frame.routing(route->number()));
+    const auto* const route = after_route || columns ? dynamic_cast<const RouteStep*>(step.get()) : nullptr;
+    if (!route) continue;
+    const Routing& routing = frame.routing(route->number());
+    if (after_route) (*after_route)(*route, frame.routing(route->number()));
+    if (!columns || routing.mixes_tokens()) continue;
+    for (int64_t e = 0; e < routing.experts; ++e)
+      if (routing.offsets[e + 1] > routing.offsets[e]) frame.prefetch(*columns, e);
   }
   return {frame.read(logits_), frame.read(features_), session.routings_};
 }

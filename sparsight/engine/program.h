@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sparsight/core/function_ref.h"
+#include "sparsight/engine/expert_columns.h"
 #include "sparsight/engine/preprocess.h"
 #include "sparsight/engine/step.h"
 #include "sparsight/engine/steps/route.h"
@@ -26,6 +27,7 @@ class Session {
   friend class SessionFrame;
   std::vector<cpu::Workspace> buffers_;
   std::vector<Routing> routings_;
+  std::vector<std::pair<int64_t, std::shared_future<ColumnPtr>>> columns_;  // of the run in work
 };
 
 struct Batch {
@@ -73,6 +75,7 @@ class Program {
   int64_t bytes_per_image() const;  // of the values between steps
 
   ProgramInfo info;
+  std::shared_ptr<ExpertColumns> columns;  // of a frozen model whose experts are read on demand; else null
 
   static constexpr int64_t kInput = 0;  // the number of the value that is the pixels
 

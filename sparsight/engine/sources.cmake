@@ -2,6 +2,7 @@ kernel_sources(
   engine/capacity.cpp
   engine/conv_chain.cpp
   engine/conv_experts.cpp
+  engine/expert_columns.cpp
   engine/expert_rows.cpp
   engine/experts.cpp
   engine/file/byte_source.cpp
@@ -11,6 +12,7 @@ kernel_sources(
   engine/file/frozen_file.cpp
   engine/file/frozen_header.cpp
   engine/file/kinds.cpp
+  engine/file/mlp_tensors.cpp
   engine/gate_rule.cpp
   engine/patch_embedding.cpp
   engine/preprocess.cpp

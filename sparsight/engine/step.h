@@ -12,6 +12,8 @@
 namespace sparsight::engine {
 
 // The batch in work.
+class ExpertColumns;
+
 class Frame {
  public:
   virtual ~Frame() = default;
@@ -22,6 +24,9 @@ class Frame {
   virtual const float* read(const Value& value) const = 0;  // [B, rows, columns]
   virtual float* write(const Value& value) = 0;             // the same, to be filled
   virtual Routing& routing(int64_t number) = 0;             // of a route step
+  // Begins to read an expert's column; waits for it. It stays until the end of the run.
+  virtual void prefetch(ExpertColumns& columns, int64_t expert) = 0;
+  virtual void need(ExpertColumns& columns, int64_t expert) = 0;
 };
 
 // Those of the values that exist.

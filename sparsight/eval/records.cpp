@@ -200,6 +200,12 @@ std::string records_folder(const std::string& path) {
       fail(printable(path), " holds an attack that is not finished; run its sparsight attack again");
     return run_records(path).string();
   }
+  if (fs::is_regular_file(path, error)) {
+    const std::string beside = path + ".records";
+    if (holds(fs::path(beside) / kRecordIndex)) return beside;
+    fail(printable(path), " is a file without records beside it; first: sparsight eval ", printable(path),
+         " --records ", printable(beside));
+  }
   if (!holds(fs::path(path) / "config.toml")) return path;
   const fs::path below = run_records(path);
   if (holds(below / kRecordIndex)) return below.string();

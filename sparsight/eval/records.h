@@ -47,7 +47,7 @@ struct RecordColumns {
 // Maximum bytes of tensors read from one folder.
 
 // The folder of the records at `path`: itself or, of a run folder and of an attack's, its folder records/. Raises Error
-// for a run folder without records and an attack that is not finished.
+// for a run folder without records and an attack that is not finished. Of a file, FILE.records beside it.
 std::string records_folder(const std::string& path);
 
 // Removes the records in the folder records/ of the run at `run`, and no other file, nor any behind a link.

@@ -16,6 +16,7 @@
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/infer/derived_model.h"
+#include "sparsight/infer/frozen_model.h"
 #include "sparsight/infer/model_path.h"
 #include "sparsight/io/torch_pickle.h"
 #include "sparsight/io/weight_names.h"
@@ -170,7 +171,8 @@ std::vector<std::string> read_labels(const std::string& name) {
 
 bool is_bare_weights(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored) || path.ends_with(".toml")) return false;
+  if (!std::filesystem::is_regular_file(path, ignored) || path.ends_with(".toml") || is_frozen_model(path))
+    return false;
   if (is_torch_pickle(path)) return true;
   const auto metadata = read_safetensors_metadata(path);
   const auto format = metadata.find("format");
@@ -230,6 +232,7 @@ LoadedModel load_bare_weights(const ModelRequest& request) {
                  : cat("[model] of ", printable(file)),
          ": ", error.what());
   }
+  loaded.expert_weights = expert_weights(*loaded.model);
   return loaded;
 }
 

@@ -47,7 +47,7 @@ Json evaluate_run(const EvaluateRunOptions& options, const PredictorOf& predicto
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
   LoadedModel loaded = load_model_or_weights({options.path, options.checkpoint, options.overrides, options.bare});
   const Predictor predictor = predictor_of(loaded);
-  RouterMeasures measures(loaded.super_class_of, expert_weights(*loaded.model));  // before compile()
+  RouterMeasures measures(loaded.super_class_of, loaded.expert_weights);
   const Json& config = loaded.config;
   const RunOptions run = read_section<RunOptions>(config, "run");
   apply_threads(run);
@@ -58,7 +58,8 @@ Json evaluate_run(const EvaluateRunOptions& options, const PredictorOf& predicto
     fail("the dataset has ", data->info().classes.size(), " classes, but the model was trained on ",
          loaded.data.classes.size());
   const auto loader = evaluation_loader(data, loaded.eval_transforms, read_section<LoaderOptions>(config, "loader"));
-  const bool bf16 = options.weights.empty() && use_bf16(read_section<TrainOptions>(config, "train").precision);
+  const bool bf16 =
+      loaded.model && options.weights.empty() && use_bf16(read_section<TrainOptions>(config, "train").precision);
   if (!bf16) compile(loaded, data->size(), options.weights);  // bf16 rounds plain weights
   std::vector<EvaluationObserver*> observers{&measures};
   if (records) records->add_super_classes(loaded.super_class_of, loaded.data.super_classes);

@@ -14,6 +14,7 @@
 #include "sparsight/data/domainbed/published_domains.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/sets/data_root.h"
+#include "sparsight/infer/frozen_model.h"
 #include "sparsight/infer/image_list.h"
 #include "sparsight/infer/loaded_model.h"
 #include "sparsight/infer/named_split.h"
@@ -117,7 +118,8 @@ std::vector<std::string> merge_halves(const std::vector<std::string>& domains, s
 }  // namespace
 
 Explanation explain_run(const ExplainRequest& request) {
-  LoadedModel loaded = load_model(RunFolder::open(request.run).path(), request.checkpoint, request.overrides);
+  LoadedModel loaded = load_model(is_frozen_model(request.run) ? request.run : RunFolder::open(request.run).path(),
+                                  request.checkpoint, request.overrides);
   Images images =
       request.paths.empty() ? images_of_run(loaded, request.split, request.images) : given_images(loaded, request);
   const int64_t count = static_cast<int64_t>(images.items.size());

@@ -17,6 +17,7 @@
 #include "sparsight/data/transforms/resize.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/eval/guidance.h"
+#include "sparsight/infer/frozen_model.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/weights.h"
@@ -134,21 +135,11 @@ TransformPipeline eval_pipeline(const Json& config) {
 
 // Frees the tensors of `checkpoint` before weights are packed.
 LoadedModel model_of(Checkpoint checkpoint, const std::string& path, const std::vector<std::string>& overrides) {
-  LoadedModel loaded;
-  loaded.path = path;
-  loaded.step = checkpoint.state.at("step").get<int64_t>();
-  loaded.config = resolved_config(checkpoint);
-  loaded.algorithm = text(member(checkpoint.config, "algorithm"), "name");
-  UsedWeights weights = weights_for_use(checkpoint, loaded.config);
+  LoadedModel loaded = described_model(checkpoint, path, overrides);
+  const Json own = resolved_config(checkpoint);
+  UsedWeights weights = weights_for_use(checkpoint, own);
   loaded.weights = weights.kind;
-  const PixelStatistics trained = eval_pipeline(loaded.config).statistics();
-  if (!overrides.empty()) loaded.config = with_overrides(loaded.config, checkpoint.config, overrides);
-  loaded.data = data_info_from(checkpoint.state.at("data"));
-  loaded.task_loss = task_loss_named(read_section<TrainOptions>(loaded.config, "train").task_loss, loaded.data);
-  loaded.super_class_of = guiding_super_classes(loaded.config, loaded.data);
-  loaded.eval_transforms = eval_pipeline(loaded.config);
-  const PixelStatistics& requested = loaded.eval_transforms.statistics();
-  loaded.shape = trained_shape(checkpoint, loaded);
+  const PixelStatistics trained = eval_pipeline(own).statistics(), requested = loaded.eval_transforms.statistics();
   loaded.model = new_model(loaded, weights.tensors, requested.empty() ? trained : requested);
   LoadOptions options;
   options.strict = true;
@@ -161,6 +152,7 @@ LoadedModel model_of(Checkpoint checkpoint, const std::string& path, const std::
                                [&](const std::string& set) { return set.starts_with(schedule.setting + "="); });
   });
   apply_setting_schedules(*loaded.model, schedules, checkpoint.state.value("training_share", 1.0));
+  loaded.expert_weights = expert_weights(*loaded.model);
   return loaded;
 }
 
@@ -194,6 +186,22 @@ at::Tensor checked(const LoadedModel& loaded, const at::Tensor& image, const at:
 }
 
 }  // namespace
+
+LoadedModel described_model(const Checkpoint& checkpoint, const std::string& path,
+                            const std::vector<std::string>& overrides) {
+  LoadedModel loaded;
+  loaded.path = path;
+  loaded.step = checkpoint.state.at("step").get<int64_t>();
+  loaded.config = resolved_config(checkpoint);
+  loaded.algorithm = text(member(checkpoint.config, "algorithm"), "name");
+  if (!overrides.empty()) loaded.config = with_overrides(loaded.config, checkpoint.config, overrides);
+  loaded.data = data_info_from(checkpoint.state.at("data"));
+  loaded.task_loss = task_loss_named(read_section<TrainOptions>(loaded.config, "train").task_loss, loaded.data);
+  loaded.super_class_of = guiding_super_classes(loaded.config, loaded.data);
+  loaded.eval_transforms = eval_pipeline(loaded.config);
+  loaded.shape = trained_shape(checkpoint, loaded);
+  return loaded;
+}
 
 ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data) {
   const at::Tensor blank = at::zeros(
@@ -268,16 +276,25 @@ std::shared_ptr<const ProgramModel> program_of(const LoadedModel& loaded, const 
 }
 
 void compile(LoadedModel& loaded, int64_t images, const std::string& weights) {
+  if (!loaded.model) {
+    if (!weights.empty() && weights != loaded.weight_type)
+      fail_usage(printable(loaded.path), " has its weights in ", loaded.weight_type, ", not ", weights,
+                 "; export the run with --weights ", weights);
+    return;
+  }
   loaded.mixes_images = false;
   for_each_router_owner(*loaded.model, [&](HasRouter& owner) {
     loaded.mixes_images = loaded.mixes_images || owner.own_router()->mixes_images(ForwardMode::evaluation());
   });
   loaded.multiply_adds = total(loaded.model->cost({})).multiply_adds;
   loaded.program = program_of(loaded, weights, images);
-  if (loaded.program) loaded.model.reset();
+  if (!loaded.program) return;
+  if (!weights.empty()) loaded.weight_type = weights;
+  loaded.model.reset();
 }
 
 LoadedModel load_model(const std::string& path, const std::string& which, const std::vector<std::string>& overrides) {
+  if (is_frozen_model(path)) return load_frozen_model(path, overrides);
   const std::string file = checkpoint_path(path, which);
   std::error_code missing;  // read_checkpoint() says so
   const OneComputeThread one_thread(std::filesystem::file_size(file, missing) < kSmallFile);

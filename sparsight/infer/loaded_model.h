@@ -11,6 +11,8 @@
 #include "sparsight/data/data_set.h"
 #include "sparsight/data/transforms/pipeline.h"
 #include "sparsight/eval/task_loss.h"
+#include "sparsight/io/checkpoint.h"
+#include "sparsight/models/expert_weights.h"
 #include "sparsight/models/program_model.h"
 
 namespace sparsight {
@@ -31,6 +33,9 @@ struct LoadedModel {
   std::string weights = "model";                 // "ema" or "swa" for averaged weights
   std::shared_ptr<std::atomic<bool>> resize_logged = std::make_shared<std::atomic<bool>>(false);  // see model_image()
 
+  std::string weight_type = "fp32";  // of the program, once there is one
+  ExpertWeights expert_weights;
+
   // Set by compile(): whether the experts of an image depend on the others of its batch, and what one image costs.
   bool mixes_images = true;
   int64_t multiply_adds = 0;
@@ -39,12 +44,18 @@ struct LoadedModel {
   ModelOutput forward(const ModelInput& input) const;
 };
 
-// `path`: a run folder, or a checkpoint file. `which`: the checkpoint of a run folder, "best" or "last"; "": best, if
-// there is one. `overrides` change the configuration, also of the model: "router.eval_k=1". The model normalises as in
-// training, unless an override of transforms.eval has a `normalize` step. Raises Error if there is no checkpoint, it is
-// damaged or its weights do not fit the configuration; UsageError for invalid overrides.
+// `path`: a run folder, a checkpoint file, or a frozen model (frozen_model.h), which has a program and no model.
+// `which`: the checkpoint of a run folder, "best" or "last"; "": best, if there is one. `overrides` change the
+// configuration, also of the model: "router.eval_k=1". The model normalises as in training, unless an override of
+// transforms.eval has a `normalize` step. Raises Error if there is no checkpoint, it is damaged or its weights do not
+// fit the configuration; UsageError for invalid overrides.
 LoadedModel load_model(const std::string& path, const std::string& which = "",
                        const std::vector<std::string>& overrides = {});
+
+// The settings of the model, with the overrides, and what else a checkpoint says of it beside its weights. `model` and
+// `program` are null.
+LoadedModel described_model(const Checkpoint& checkpoint, const std::string& path,
+                            const std::vector<std::string>& overrides);
 
 // What a routing record says about the model: {"checkpoint", "step", "weights", "classes"}.
 Json routing_source(const LoadedModel& loaded);
@@ -61,7 +72,8 @@ at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image);
 std::shared_ptr<const ProgramModel> program_of(const LoadedModel& loaded, const std::string& weights = "",
                                                int64_t images = std::numeric_limits<int64_t>::max());
 
-// Replaces the model by its program, to answer about this many images. A model that has none answers as it is.
+// Replaces the model by its program, to answer about this many images. A model that has none answers as it is; a frozen
+// model stays in its type: raises UsageError for another one.
 void compile(LoadedModel& loaded, int64_t images, const std::string& weights = "");
 
 // The shape that images of `data` have after `transforms`.

@@ -11,7 +11,7 @@ namespace sparsight {
 namespace {
 
 bool looks_like_model(const std::string& path) {
-  for (const char* extension : {".safetensors", ".pt", ".pth", ".th", ".bin"})
+  for (const char* extension : {".safetensors", ".sparsight", ".pt", ".pth", ".th", ".bin"})
     if (path.ends_with(extension)) return true;
   std::error_code ignored;
   return std::filesystem::is_directory(std::filesystem::path(path) / "checkpoints", ignored);
@@ -22,7 +22,8 @@ bool looks_like_model(const std::string& path) {
 void check_model_exists(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    fail(printable(path), ": no such file or folder; name a run folder, a checkpoint or a file of weights");
+    fail(printable(path),
+         ": no such file or folder; name a run folder, a checkpoint, a frozen model or a file of weights");
 }
 
 // Writes the path as TOML, whose text is UTF-8; a path that is no UTF-8 is taken as it is.

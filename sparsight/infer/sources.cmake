@@ -6,6 +6,8 @@ torch_sources(
   infer/derived_model.cpp
   infer/evaluate_run.cpp
   infer/explain_run.cpp
+  infer/export_model.cpp
+  infer/frozen_model.cpp
   infer/loaded_model.cpp
   infer/predict.cpp
   infer/predict_files.cpp)

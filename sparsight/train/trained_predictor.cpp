@@ -34,11 +34,15 @@ std::shared_ptr<Algorithm> trained_algorithm(const LoadedModel& loaded, const Ch
 
 }  // namespace
 
-Predictor trained_predictor(const LoadedModel& loaded) {
-  const Predictor plain = [model = loaded.model](const ModelInput& input) { return model->forward(input); };
+bool predicts_with_more(const LoadedModel& loaded) {
   const std::vector<std::string> known = algorithms().names();
-  if (std::ranges::find(known, loaded.algorithm) == known.end() || !algorithms().facts(loaded.algorithm).predicts)
-    return plain;
+  return loaded.model && std::ranges::find(known, loaded.algorithm) != known.end() &&
+         algorithms().facts(loaded.algorithm).predicts;
+}
+
+Predictor trained_predictor(const LoadedModel& loaded) {
+  const Predictor plain = [&loaded](const ModelInput& input) { return loaded.forward(input); };
+  if (!predicts_with_more(loaded)) return plain;
   if (const auto algorithm = trained_algorithm(loaded, read_checkpoint(loaded.path)))
     return [algorithm](const ModelInput& input) { return algorithm->predict(input); };
   log_warning(printable(loaded.path), " does not have what ", loaded.algorithm,

@@ -6,9 +6,12 @@
 
 namespace sparsight {
 
-// Predicts with loaded.model as the run's own evaluations did: for an algorithm that predicts with more than its model
-// (AlgorithmFacts::predicts) with the tensors that the checkpoint has of it, for others with the model alone. A
-// checkpoint without such tensors is a warning. Raises Error if they do not fit.
+// Whether the algorithm that trained the model predicts with more than it (AlgorithmFacts::predicts).
+bool predicts_with_more(const LoadedModel& loaded);
+
+// Predicts as the run's own evaluations did: for an algorithm that predicts with more than its model
+// with the tensors that the checkpoint has of it, for others with loaded.forward(): `loaded` must
+// stay. A checkpoint without such tensors is a warning. Raises Error if they do not fit.
 Predictor trained_predictor(const LoadedModel& loaded);
 
 }  // namespace sparsight

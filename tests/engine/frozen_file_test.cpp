@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "sparsight/core/checksum.h"
 #include "sparsight/engine/program_builder.h"
@@ -127,6 +129,54 @@ TEST(FrozenFile, HasTheTensorsOfAnExpertTogether) {
           << tensor.name;
   }
   EXPECT_EQ(end, static_cast<int64_t>(file.size()));
+}
+
+// Whatever stays in memory: the same bits, and no more columns read than experts are chosen.
+TEST(FrozenFile, ReadsExpertsOnDemandWithTheSameBits) {
+  for (const WeightType type : {WeightType::fp32, WeightType::bf16, WeightType::int8}) {
+    const std::string file = test::frozen_bytes(patches_and_experts(type));
+    testing::for_every_level([&] {
+      const std::vector<float> expected = answer(test::read_frozen(file), 5);
+      for (const int64_t kept : {0, 1, 3}) {
+        const Program program = test::read_frozen(file, {.kept_columns = kept});
+        EXPECT_GT(program.bytes(), 0);
+        EXPECT_EQ(program.columns->reads(), 0);
+        EXPECT_EQ(answer(program, 5), expected) << kept;
+        EXPECT_EQ(answer(program, 5), expected) << kept;
+        EXPECT_GE(program.columns->reads(), 2);
+        EXPECT_LE(program.columns->reads(), 2 * kExperts);
+      }
+    });
+  }
+}
+
+TEST(FrozenFile, AnswersManyThreadsWhileExpertsComeAndGo) {
+  const std::string file = test::frozen_bytes(patches_and_experts(WeightType::bf16));
+  const std::vector<float> expected = answer(test::read_frozen(file));
+  const Program program = test::read_frozen(file, {.kept_columns = 1});
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong = 0;
+  for (int i = 0; i < 8; ++i)
+    callers.emplace_back([&] {
+      for (int repeat = 0; repeat < 50; ++repeat) wrong += answer(program) != expected ? 1 : 0;
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+// A column that is damaged is found when it is read, and again at the next try.
+TEST(FrozenFile, NoticesADamagedColumnWhenItIsNeeded) {
+  std::string file = test::frozen_bytes(patches_and_experts(WeightType::fp32));
+  std::vector<FileRange> columns;
+  {
+    const auto source = bytes_in_memory(test::byte_view(file), "test");
+    columns = read_header(*source).columns();
+  }
+  for (const FileRange& column : columns) file[static_cast<size_t>(column.offset) + 100] ^= 1;
+  EXPECT_NE(refusal(file), "");
+  const Program program = test::read_frozen(file, {.kept_columns = 0});
+  for (int i = 0; i < 2; ++i)
+    EXPECT_NE(testing::message_of([&] { answer(program); }).find("does not have its checksum"), std::string::npos);
 }
 
 // Any of 1,000 flipped bits is found: in the header, in the weights, or in the zeros between them.

@@ -19,9 +19,10 @@ inline ByteView byte_view(const std::string& bytes) {
   return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
 }
 
-inline engine::Program read_frozen(const std::string& bytes) {
-  const auto source = engine::bytes_in_memory(byte_view(bytes), "test.sparsight");
-  return engine::read_program(*source, engine::read_header(*source));
+// bytes: stay there for a program that reads experts later.
+inline engine::Program read_frozen(const std::string& bytes, engine::ExpertMemory memory = {}) {
+  const std::shared_ptr<const engine::ByteSource> source = engine::bytes_in_memory(byte_view(bytes), "test.sparsight");
+  return engine::read_program(source, engine::read_header(*source), memory);
 }
 
 }  // namespace sparsight::test

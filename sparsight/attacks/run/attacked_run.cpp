@@ -32,6 +32,8 @@ LoadedModel load_model_of(const AttackRequest& request, std::vector<std::string>
 
 AttackedRun load_attacked(const AttackRequest& request, const AttackPlan& plan) {
   AttackedRun run{load_model_of(request, plan.model_overrides), "", {}};
+  if (!run.loaded.model)
+    fail(printable(request.path), " is an exported model, which has no gradients; attack the run that it is of");
   apply_threads(read_section<RunOptions>(run.loaded.config, "run"));
   run.fingerprint = weights_fingerprint(*run.loaded.model);
   if (request.precision == "fp64")

@@ -1,4 +1,4 @@
-// Where the bytes of a frozen model come from. They are copied by whoever needs them, not mapped: a file that shrinks
+// Where the bytes of a frozen model come from. They are copied where they are needed, not mapped: a file that shrinks
 // while it is in use is an error then, and not the end of the process.
 #pragma once
 

@@ -1,7 +1,6 @@
 #include "sparsight/engine/file/field_reader.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -10,13 +9,14 @@
 
 namespace sparsight::engine {
 
-FieldReader::FieldReader(const ByteSource& file, const FrozenHeader& header) : file_(file), object_(&header.program) {
+FieldReader::FieldReader(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory)
+    : file_(std::move(file)), object_(&header.program), memory_(memory) {
   for (const FrozenTensor& tensor : header.tensors)
     if (!tensors_.emplace(tensor.name, &tensor).second) refuse(tensor.name + " once, not twice");
 }
 
 void FieldReader::refuse(const std::string& what) const {
-  fail(file_.name(), ": ", path_.empty() ? "the program" : path_.substr(0, path_.size() - 1), " must have ", what,
+  fail(file_->name(), ": ", path_.empty() ? "the program" : path_.substr(0, path_.size() - 1), " must have ", what,
        "; export the model again");
 }
 
@@ -164,29 +164,26 @@ const FrozenTensor& FieldReader::find(const std::string& name, const std::vector
   return *tensor;
 }
 
-std::vector<float> FieldReader::read_floats(const FrozenTensor& tensor) const {
+std::vector<float> FieldReader::read_fp32(const FrozenTensor& tensor) const {
   if (tensor.type != WeightType::fp32) refuse(tensor.name + " in fp32");
-  const Bytes bytes = read_tensor(file_, tensor);
-  std::vector<float> values(static_cast<size_t>(tensor.numbers()));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
+  return read_floats(*file_, tensor);
 }
 
 std::vector<float> FieldReader::read_vector(const std::string& name, int64_t count, bool required) {
   if (!required && !tensors_.contains(path_ + name)) return {};
-  return read_floats(find(name, {count}));
+  return read_fp32(find(name, {count}));
 }
 
 void FieldReader::floats(const char* name, std::vector<float>& values, const std::vector<int64_t>& shape,
                          bool required) {
   values.clear();
-  if (required || tensors_.contains(path_ + name)) values = read_floats(find(name, shape));
+  if (required || tensors_.contains(path_ + name)) values = read_fp32(find(name, shape));
 }
 
 FieldReader::Matrix FieldReader::read_matrix(const std::string& name, int64_t rows, int64_t columns,
                                              cpu::Outputs outputs) {
   const FrozenTensor& tensor = find(name, {rows, columns});
-  Matrix matrix{read_tensor(file_, tensor), {}, {tensor.type, tensor.shape[0], tensor.shape[1]}};
+  Matrix matrix{read_tensor(*file_, tensor), {}, {tensor.type, tensor.shape[0], tensor.shape[1]}};
   matrix.view.data = matrix.bytes.data();
   if (tensor.type == WeightType::int8) {
     matrix.scale = read_vector(name + "_scale", tensor.shape[outputs == cpu::Outputs::rows ? 0 : 1]);
@@ -206,31 +203,59 @@ cpu::PackedLinear FieldReader::read_linear(const char* name, int64_t inputs, int
 
 void FieldReader::write_linear(const char*, const cpu::PackedLinear&) { SPARSIGHT_CHECK(false); }
 
-void FieldReader::experts(const char* name, cpu::PackedExperts& experts) {
+// Of all experts, which have the same.
+std::vector<MlpTensors> FieldReader::mlp_tensors(const cpu::MlpShape& shape) {
+  std::vector<MlpTensors> all;
+  const auto vector = [&](const char* name, int64_t count, bool is_there) -> std::optional<FrozenTensor> {
+    if (!is_there) return std::nullopt;
+    const FrozenTensor& tensor = find(name, {count});
+    require(tensor.type == WeightType::fp32, "biases and scales in fp32");
+    return tensor;
+  };
+  for (int64_t e = 0; e < shape.experts; ++e)
+    expert(e, [&] {
+      MlpTensors t;
+      t.w1 = find("w1", {shape.width, shape.hidden}), t.w2 = find("w2", {shape.hidden, shape.width});
+      const bool scaled = t.w1.type == WeightType::int8;
+      t.w1_scale = vector("w1_scale", shape.hidden, scaled), t.w2_scale = vector("w2_scale", shape.width, scaled);
+      t.b1 = vector("b1", shape.hidden, tensors_.contains(path_ + "b1"));
+      t.b2 = vector("b2", shape.width, tensors_.contains(path_ + "b2"));
+      const MlpTensors& first = all.empty() ? t : all.front();
+      require(t.w1.type == first.w1.type && t.w2.type == first.w1.type && t.b1.has_value() == first.b1.has_value() &&
+                  t.b2.has_value() == first.b2.has_value(),
+              "experts of one type, all with biases or none");
+      all.push_back(std::move(t));
+    });
+  return all;
+}
+
+void FieldReader::experts(const char* name, cpu::PackedExperts& experts, ColumnLayer& on_demand) {
+  cpu::MlpShape shape;
+  std::vector<MlpTensors> tensors;
   part(name, [&] {
-    cpu::MlpShape shape;
     size("experts", shape.experts);
     size("width", shape.width);
     size("hidden", shape.hidden);
-    const auto tensor = [&](const char* of_first) { return tensors_.find(cat(path_, "expert0.", of_first)); };
-    const auto first = tensor("w1");
-    require(first != tensors_.end() && static_cast<int64_t>(tensors_.size()) >= 2 * shape.experts,
-            "the weights of each expert");
-    // (Each expert's own tensors are checked below; before that no more memory is taken than the file has weights for.)
-    require(shape.experts * shape.width <= file_.bytes() / shape.hidden, "weights of the shape that it tells");
-    experts =
-        cpu::PackedExperts(shape, first->second->type, tensor("b1") != tensors_.end(), tensor("b2") != tensors_.end());
-    for (int64_t e = 0; e < shape.experts; ++e)
-      expert(e, [&] {
-        const Matrix w1 = read_matrix("w1", shape.width, shape.hidden, cpu::Outputs::columns),
-                     w2 = read_matrix("w2", shape.hidden, shape.width, cpu::Outputs::columns);
-        require(w1.view.type == experts.type() && w2.view.type == experts.type(), "experts of one type");
-        const std::vector<float> b1 = read_vector("b1", shape.hidden, experts.has_b1()),
-                                 b2 = read_vector("b2", shape.width, experts.has_b2());
-        require(b1.empty() != experts.has_b1() && b2.empty() != experts.has_b2(), "biases of all experts or none");
-        experts.set(thread_, e, {w1.view, w2.view, b1.data(), b2.data()});
-      });
+    tensors = mlp_tensors(shape);  // and so the memory that they take is no more than the file has
   });
+  const WeightType type = tensors.front().w1.type;
+  const bool b1 = tensors.front().b1.has_value(), b2 = tensors.front().b2.has_value();
+  if (memory_.kept_columns == ExpertMemory::kAll) {
+    experts = cpu::PackedExperts(shape, type, b1, b2);
+    for (int64_t e = 0; e < shape.experts; ++e) read_expert(*file_, tensors[static_cast<size_t>(e)], e, experts);
+    return;
+  }
+  if (!columns_) columns_ = std::make_shared<ExpertColumns>(memory_.kept_columns);
+  on_demand.columns = columns_, on_demand.shape = shape;
+  for (const MlpTensors& t : tensors) on_demand.bytes += t.bytes();
+  cpu::MlpShape one = shape;
+  one.experts = 1;
+  on_demand.number =
+      columns_->add_layer(shape.experts, [file = file_, tensors = std::move(tensors), one, type, b1, b2](int64_t e) {
+        cpu::PackedExperts expert(one, type, b1, b2);
+        read_expert(*file, tensors[static_cast<size_t>(e)], 0, expert);
+        return expert;
+      });
 }
 
 void FieldReader::part(const char* name, FunctionRef<void()> body) {

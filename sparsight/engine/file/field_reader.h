@@ -7,14 +7,15 @@
 
 #include "sparsight/engine/file/fields.h"
 #include "sparsight/engine/file/frozen_header.h"
+#include "sparsight/engine/file/mlp_tensors.h"
 #include "sparsight/kernels/threads/own_threads.h"
 
 namespace sparsight::engine {
 
 class FieldReader final : public Fields {
  public:
-  // Both stay there while it reads.
-  FieldReader(const ByteSource& file, const FrozenHeader& header);
+  // header: stays there while it reads.
+  FieldReader(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory);
 
   bool reads() const override { return true; }
   void number(const char* name, int64_t& value, Bounds<int64_t> bounds) override;
@@ -31,7 +32,7 @@ class FieldReader final : public Fields {
   void floats(const char* name, std::vector<float>& values, const std::vector<int64_t>& shape, bool required) override;
   cpu::PackedLinear read_linear(const char* name, int64_t inputs, int64_t outputs, int64_t together) override;
   void write_linear(const char* name, const cpu::PackedLinear& linear) override;
-  void experts(const char* name, cpu::PackedExperts& experts) override;
+  void experts(const char* name, cpu::PackedExperts& experts, ColumnLayer& on_demand) override;
   void part(const char* name, FunctionRef<void()> body) override;
   void list(const char* name, int64_t& count, Bounds<int64_t> bounds, FunctionRef<void(int64_t)> body) override;
   void expert(int64_t number, FunctionRef<void()> body) override;
@@ -40,6 +41,8 @@ class FieldReader final : public Fields {
 
   // The shapes of the program's values, by number; the first is that of the pixels, which no step writes.
   void set_values(std::vector<Shape> values);
+  // Null where all experts were read, or no layer has any.
+  const std::shared_ptr<ExpertColumns>& columns() const { return columns_; }
   // Raises Error where a tensor of the file was not asked for.
   void check_all_read() const;
 
@@ -59,12 +62,13 @@ class FieldReader final : public Fields {
   int64_t value_number(const char* name);
   const FrozenTensor* find(const std::string& name);
   const FrozenTensor& find(const std::string& name, const std::vector<int64_t>& shape);
-  std::vector<float> read_floats(const FrozenTensor& tensor) const;
+  std::vector<float> read_fp32(const FrozenTensor& tensor) const;
+  std::vector<MlpTensors> mlp_tensors(const cpu::MlpShape& shape);
   std::vector<float> read_vector(const std::string& name, int64_t count, bool required = true);
   // outputs: which side they are, for the scales.
   Matrix read_matrix(const std::string& name, int64_t rows, int64_t columns, cpu::Outputs outputs);
 
-  const ByteSource& file_;
+  std::shared_ptr<const ByteSource> file_;
   const Json* object_;  // of the part in work
   std::string path_;
   int64_t column_ = -1;
@@ -73,6 +77,8 @@ class FieldReader final : public Fields {
   std::vector<Shape> values_;
   std::vector<bool> written_;
   std::vector<Decision> decisions_;
+  ExpertMemory memory_;
+  std::shared_ptr<ExpertColumns> columns_;
   cpu::OwnThreads thread_{1};
 };
 

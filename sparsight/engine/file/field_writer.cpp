@@ -82,7 +82,8 @@ void FieldWriter::write_linear(const char* name, const cpu::PackedLinear& linear
   add_tensor(prefix + "bias", WeightType::fp32, {linear.outputs()}, linear.bias());
 }
 
-void FieldWriter::experts(const char* name, cpu::PackedExperts& experts) {
+void FieldWriter::experts(const char* name, cpu::PackedExperts& experts, ColumnLayer& on_demand) {
+  if (on_demand.columns) fail("a model whose experts are read on demand cannot be written; read all of them");
   cpu::MlpShape shape = experts.shape();
   part(name, [&] {
     size("experts", shape.experts);

@@ -31,7 +31,7 @@ class FieldWriter final : public Fields {
   void floats(const char* name, std::vector<float>& values, const std::vector<int64_t>& shape, bool required) override;
   cpu::PackedLinear read_linear(const char* name, int64_t inputs, int64_t outputs, int64_t together) override;
   void write_linear(const char* name, const cpu::PackedLinear& linear) override;
-  void experts(const char* name, cpu::PackedExperts& experts) override;
+  void experts(const char* name, cpu::PackedExperts& experts, ColumnLayer& on_demand) override;
   void part(const char* name, FunctionRef<void()> body) override;
   void list(const char* name, int64_t& count, Bounds<int64_t> bounds, FunctionRef<void(int64_t)> body) override;
   void expert(int64_t number, FunctionRef<void()> body) override;

@@ -11,8 +11,8 @@
 
 #include "sparsight/core/function_ref.h"
 #include "sparsight/core/options.h"
+#include "sparsight/engine/experts.h"
 #include "sparsight/engine/value.h"
-#include "sparsight/kernels/experts/packed_experts.h"
 #include "sparsight/kernels/gemm/packed_linear.h"
 
 namespace sparsight::engine {
@@ -52,7 +52,8 @@ class Fields {
   // together: as PackedLinear's; 0: as usual for the type.
   virtual cpu::PackedLinear read_linear(const char* name, int64_t inputs, int64_t outputs, int64_t together = 0) = 0;
   virtual void write_linear(const char* name, const cpu::PackedLinear& linear) = 0;
-  virtual void experts(const char* name, cpu::PackedExperts& experts) = 0;
+  // Reads one of both, as the reader was asked to; writes `experts`.
+  virtual void experts(const char* name, cpu::PackedExperts& experts, ColumnLayer& on_demand) = 0;
 
   // Fields of a part: those that body() names, under the part's name.
   virtual void part(const char* name, FunctionRef<void()> body) = 0;

@@ -109,8 +109,8 @@ void write_program(const Program& program, const Json& provenance, FunctionRef<v
   }
 }
 
-Program read_program(const ByteSource& file, const FrozenHeader& header) {
-  FieldReader fields(file, header);
+Program read_program(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory) {
+  FieldReader fields(std::move(file), header, memory);
   std::vector<Shape> values;
   visit_values(fields, values);
   fields.set_values(values);
@@ -126,12 +126,13 @@ Program read_program(const ByteSource& file, const FrozenHeader& header) {
   fields.check_all_read();
   Program program(values.front(), std::move(steps), features, logits);
   program.info = std::move(info);
+  program.columns = fields.columns();
   return program;
 }
 
-Program read_program(const std::string& path) {
-  const std::unique_ptr<ByteSource> file = open_file(path);
-  return read_program(*file, read_header(*file));
+Program read_program(const std::string& path, ExpertMemory memory) {
+  const std::shared_ptr<const ByteSource> file = open_file(path);
+  return read_program(file, read_header(*file), memory);
 }
 
 }  // namespace sparsight::engine

@@ -15,7 +15,9 @@ void write_program(const Program& program, const Json& provenance, FunctionRef<v
 
 // The program, with the same bits as when it was written, at the active level of kernels/isa/isa.h. Raises Error for
 // what read_header() refuses, for tensors that do not have their checksums, and for steps that would not run.
-Program read_program(const ByteSource& file, const FrozenHeader& header);
-Program read_program(const std::string& path);
+// memory: experts that are MLPs of two layers may be read when an image chooses them, with the same bits; `file` stays
+// open for them. Their tensors are verified then.
+Program read_program(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory = {});
+Program read_program(const std::string& path, ExpertMemory memory = {});
 
 }  // namespace sparsight::engine

@@ -144,11 +144,18 @@ std::string header_bytes(const FrozenHeader& header) {
   return out;
 }
 
+bool begins_as_frozen(const ByteSource& file) {
+  char magic[kMagic.size()] = {};
+  if (file.bytes() < static_cast<int64_t>(sizeof(Start))) return false;
+  file.read(0, magic, sizeof magic);
+  return std::string_view(magic, sizeof magic) == kMagic;
+}
+
 FrozenHeader read_header(const ByteSource& file) {
-  Start start{};
-  if (file.bytes() >= static_cast<int64_t>(sizeof start)) file.read(0, &start, sizeof start);
-  if (std::string_view(start.magic, sizeof start.magic) != kMagic)
+  if (!begins_as_frozen(file))
     fail(file.name(), " is not a frozen model; sparsight export RUN --format sparsight makes one");
+  Start start{};
+  file.read(0, &start, sizeof start);
   if (start.version != kFrozenVersion)
     fail(file.name(), " is a frozen model of version ", start.version, ", this program reads version ", kFrozenVersion,
          "; update sparsight or export the model again");
@@ -179,6 +186,13 @@ Bytes read_tensor(const ByteSource& file, const FrozenTensor& tensor) {
   if (checksum_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}) != tensor.checksum)
     fail_damaged(file, "the tensor " + tensor.name + " does not have its checksum");
   return bytes;
+}
+
+std::vector<float> read_floats(const ByteSource& file, const FrozenTensor& tensor) {
+  const Bytes bytes = read_tensor(file, tensor);
+  std::vector<float> values(bytes.size() / sizeof(float));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
 }
 
 }  // namespace sparsight::engine

@@ -46,11 +46,16 @@ void place_tensors(FrozenHeader& header);
 // The first bytes of the file, up to the first tensor.
 std::string header_bytes(const FrozenHeader& header);
 
+// Whether the file begins as a frozen model.
+bool begins_as_frozen(const ByteSource& file);
+
 // Raises Error for what is no frozen model, is damaged or cut, is of another version, or lists tensors that the file
 // cannot hold as it says.
 FrozenHeader read_header(const ByteSource& file);
 
 // A tensor's bytes. Raises Error where they do not have its checksum.
 Bytes read_tensor(const ByteSource& file, const FrozenTensor& tensor);
+// The numbers of one in fp32.
+std::vector<float> read_floats(const ByteSource& file, const FrozenTensor& tensor);
 
 }  // namespace sparsight::engine

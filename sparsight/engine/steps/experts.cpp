@@ -18,6 +18,9 @@ void ExpertsStep::run(Frame& frame) const {
   if (routing.mixes_tokens()) return mix(frame, routing);
   thread_local ExpertRows rows;
   rows.set(routing, tokens_read_);
+  if (ExpertColumns* const columns = experts_->columns())
+    for (int64_t e = 0; e < experts_->count(); ++e)
+      if (rows.numbers().offset[e + 1] > rows.numbers().offset[e]) frame.need(*columns, e);
   experts_->run(frame.threads(), rows.numbers(), frame.read(tokens_),
                 residual_.exists() ? frame.read(residual_) : nullptr, frame.write(to()));
 }

@@ -138,14 +138,7 @@ void PackedExperts::run(Threads& threads, const ExpertRowNumbers& rows, const fl
   const StoredExperts experts = kernel_view(rows.map.rows);
   const int64_t width = shape_.width;
 #if defined(__x86_64__)
-  if (in_tiles()) {
-    packed_tiles_forward(threads, rows, experts, tokens, activation, out);
-    if (!residual) return;
-    run_ranges(threads, rows.map.tokens, rows_of_task(width), [&](int64_t begin, int64_t end) {
-      kernels().add_scaled(1, residual + begin * width, out + begin * width, (end - begin) * width);
-    });
-    return;
-  }
+  if (in_tiles()) return packed_tiles_forward(threads, rows, experts, tokens, activation, residual, out);
 #endif
   expert_mlp_forward(
       threads, rows, experts,

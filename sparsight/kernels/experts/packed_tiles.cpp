@@ -39,7 +39,7 @@ TileRows space_for(WeightType type, int64_t count, int64_t columns, Workspace& t
 }  // namespace
 
 void packed_tiles_forward(Threads& threads, const ExpertRowNumbers& rows, const StoredExperts& experts,
-                          const float* tokens, Activation activation, float* out) {
+                          const float* tokens, Activation activation, const float* residual, float* out) {
   const Kernels& kernel = kernels();
   const PackedLayout& layout = experts.layout;
   const int64_t width = layout.width, hidden = layout.hidden, wide = layout.padded(layout.width);
@@ -91,7 +91,8 @@ void packed_tiles_forward(Threads& threads, const ExpertRowNumbers& rows, const 
     }
   });
 
-  combine_parts(threads, rows.map, rows.gate, {row_out, wide, plan.parts, width}, out);
+  combine_parts(threads, rows.map, rows.gate, {row_out, wide, plan.parts, width}, out,
+                {.residual = residual, .width = width});
 }
 
 }  // namespace sparsight::cpu

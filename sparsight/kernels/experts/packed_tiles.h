@@ -9,8 +9,8 @@ namespace sparsight::cpu {
 // Whether tiles can compute products over the width D: the sum of D products of int8 numbers must fit into int32.
 inline bool fits_tiles(int64_t width) { return width <= int64_t{1} << 17; }
 
-// experts: packed in tiles; the active level is amx. tokens, out: [N,D].
+// experts: packed in tiles; the active level is amx. tokens, out: [N,D]; residual: [N,D], added, or null.
 void packed_tiles_forward(Threads& threads, const ExpertRowNumbers& rows, const StoredExperts& experts,
-                          const float* tokens, Activation activation, float* out);
+                          const float* tokens, Activation activation, const float* residual, float* out);
 
 }  // namespace sparsight::cpu

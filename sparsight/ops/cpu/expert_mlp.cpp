@@ -93,7 +93,7 @@ at::Tensor packed_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows
   const at::Tensor gate = float_gate(rows);
   at::Tensor out = at::empty({rows.map.tokens, packed.width}, tokens.options());
   packed_tiles_forward(torch_threads(), numbers_of(rows, gate), stored(rows, packed, layout), floats_of(tokens),
-                       activation, out.data_ptr<float>());
+                       activation, /*residual=*/nullptr, out.data_ptr<float>());
   return out;
 }
 #endif

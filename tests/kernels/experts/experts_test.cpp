@@ -120,7 +120,8 @@ TEST(ExpertsKernel, PackedWeights) {
       if (!cpu::kernels().has_tiles) return;
       Packed tiles = packed(threads, p, cpu::tile_layout(WeightType::bf16, p.width, p.hidden));
       Floats out(p.x.size());
-      cpu::packed_tiles_forward(threads, p.numbers(), stored(p, tiles), p.x.data(), Activation::gelu, out.data());
+      cpu::packed_tiles_forward(threads, p.numbers(), stored(p, tiles), p.x.data(), Activation::gelu, nullptr,
+                                out.data());
       expect_close(out, want.out, 2e-2, "tiles");
     });
   }

@@ -1,0 +1,51 @@
+#include "cli/cmd_export.h"
+
+#include <memory>
+
+#include "cli/model_arguments.h"
+#include "cli/verbs.h"
+
+namespace sparsight::cli {
+
+void add_export(CLI::App& app) {
+  const auto arguments = std::make_shared<ExportArguments>();
+  ExportRequest& request = arguments->request;
+  CLI::App* verb =
+      add_verb(app, "export", "Write a trained model as one file that runs without torch, and check its answers",
+               "sparsight export runs/demo                                  (runs/demo/model.sparsight)\n"
+               "sparsight export runs/demo --weights int8 --max-drop 0.3\n"
+               "sparsight export runs/demo --weights bf16 --out demo.sparsight --split test --images 500\n"
+               "sparsight export vit_tiny.pth --no-compare --out vit_tiny.sparsight\n"
+               "sparsight predict runs/demo/model.sparsight photo.jpg");
+  verb->add_option("run", request.path, "Run folder, checkpoint or file of weights")->required()->type_name("RUN");
+  verb->add_option("--format", request.format, "Format of the file")
+      ->check(CLI::IsMember(export_formats()))
+      ->capture_default_str();
+  add_weights_option(*verb, request.weights);
+  verb->add_option("--out", request.out, "File to write (default: RUN/model[_TYPE].FORMAT, or beside the checkpoint)")
+      ->type_name("FILE");
+  verb->add_flag("--overwrite", request.replace, "Replace an existing file");
+  verb->add_option("--split", request.split,
+                   "Split to compare the answers with those of fp32 on: train, val or test (default: val, else test)")
+      ->check(CLI::IsMember({"train", "val", "test"}));
+  verb->add_option("--images", request.images, "Number of its images, evenly spaced (default: all)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->type_name("N");
+  verb->add_option("--max-drop", request.max_drop, "Write nothing if the top-1 accuracy drops by more points than this")
+      ->check(CLI::Range(0.0, 100.0))
+      ->type_name("POINTS");
+  verb->add_flag("!--no-compare", request.compares, "Do not read the dataset, and compare no answers");
+  verb->add_option("--data", arguments->data, "Folder of the dataset (setting data.root)")->type_name("FOLDER");
+  add_checkpoint_option(*verb, request.checkpoint);
+  add_bare_weights_options(*verb, request.bare);
+  add_overrides_option(*verb, request.overrides);
+  verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
+  verb->callback([arguments] {
+    const ExportRequest& asked = arguments->request;
+    if (asked.max_drop && !asked.compares)
+      throw CLI::ValidationError("--max-drop", "needs the comparison that --no-compare leaves out");
+    run_export(*arguments);
+  });
+}
+
+}  // namespace sparsight::cli

@@ -1,0 +1,37 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/cmd_export.h"
+#include "cli/output.h"
+#include "cli/work/interruptible.h"
+#include "sparsight/core/json_fields.h"
+#include "sparsight/infer/model_path.h"
+#include "sparsight/report/format.h"
+#include "sparsight/train/trained_predictor.h"
+
+namespace sparsight::cli {
+
+void run_export(const ExportArguments& arguments) {
+  begin_interruptible_work();
+  ExportRequest request = arguments.request;
+  if (request.weights.empty()) request.weights = "fp32";
+  if (!arguments.data.empty()) request.overrides.push_back(data_root_override(arguments.data));
+  const Json result = export_model(request, [&](const LoadedModel& loaded) {
+    if (predicts_with_more(loaded))
+      fail(request.path, " was trained by ", loaded.algorithm,
+           ", which predicts with more than the model; only the model alone can be exported: train with another "
+           "algorithm");
+  });
+  if (arguments.json) {
+    output() << json_text(result) << "\n";
+    return;
+  }
+  output() << result["file"].get<std::string>() << ": " << result["weights"].get<std::string>() << ", "
+           << grouped(result["bytes"].get<int64_t>()) << " bytes\n";
+  if (!result.contains("agreement")) return;
+  output() << "accuracy " << percent(result["accuracy"].get<double>()) << ", in fp32 "
+           << percent(result["fp32_accuracy"].get<double>()) << "; the same class on "
+           << percent(result["agreement"].get<double>()) << " of " << grouped(result["images"].get<int64_t>())
+           << " images of the " << split_name(result["split"].get<std::string>()) << " split\n";
+}
+
+}  // namespace sparsight::cli

@@ -1,0 +1,130 @@
+#include "sparsight/infer/export_model.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "sparsight/catalogue/run_options.h"
+#include "sparsight/core/config.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/machine.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/data/decorators/subset.h"
+#include "sparsight/data/register_data.h"
+#include "sparsight/eval/evaluate.h"
+#include "sparsight/infer/bare_weights.h"
+#include "sparsight/infer/frozen_model.h"
+#include "sparsight/infer/named_split.h"
+#include "sparsight/ops/weight_type.h"
+
+namespace sparsight {
+namespace {
+
+// The best class of each image, and whether it is right.
+class BestClasses : public EvaluationObserver {
+ public:
+  void observe(const Batch& batch, const ModelOutput& output) override {
+    const at::Tensor best = output.logits.argmax(1).contiguous(), labels = batch.labels.contiguous();
+    if (!at::isfinite(output.logits).all().item<bool>())
+      fail("its logits on image ", classes.size(), " and later are not finite; its weights are damaged");
+    for (int64_t i = 0; i < best.size(0); ++i) {
+      classes.push_back(best.const_data_ptr<int64_t>()[i]);
+      right += classes.back() == labels.const_data_ptr<int64_t>()[i] ? 1 : 0;
+    }
+  }
+  double accuracy() const { return static_cast<double>(right) / static_cast<double>(classes.size()); }
+
+  std::vector<int64_t> classes;
+  int64_t right = 0;
+};
+
+struct Calibration {
+  std::string split;
+  DataSetPtr data;
+};
+
+// Images over the whole split, in its order.
+Calibration calibration(const ExportRequest& request, const LoadedModel& loaded) {
+  const auto seed = static_cast<uint64_t>(read_section<RunOptions>(loaded.config, "run").seed);
+  const DataSplits splits = make_component(data_sets(), loaded.config, "data", DataContext{seed});
+  for (const std::string& name :
+       request.split.empty() ? std::vector<std::string>{"val", "test"} : std::vector{request.split}) {
+    DataSetPtr data = named_split(splits, name);
+    if (!data || data->size() == 0) continue;
+    if (data->info().classes.size() != loaded.data.classes.size())
+      fail("the dataset has ", data->info().classes.size(), " classes, but the model was trained on ",
+           loaded.data.classes.size());
+    const int64_t all = data->size(), count = request.images > 0 ? std::min(request.images, all) : all;
+    std::vector<int64_t> indices;
+    for (int64_t i = 0; i < count; ++i) indices.push_back(i * all / count);
+    return {name, count == all ? data : std::make_shared<SubsetDataSet>(data, std::move(indices))};
+  }
+  fail("the dataset has no ", request.split.empty() ? "validation or test" : request.split,
+       " images to compare answers on; choose another --split, or leave the comparison out with --no-compare");
+}
+
+BestClasses answers(const LoadedModel& loaded, const Calibration& on, const std::string& title) {
+  BestClasses best;
+  const auto loader =
+      evaluation_loader(on.data, loaded.eval_transforms, read_section<LoaderOptions>(loaded.config, "loader"));
+  evaluate([&](const ModelInput& input) { return loaded.forward(input); }, *loader, loaded.shape.classes,
+           loaded.task_loss, /*bf16=*/false, title, {&best});
+  if (interrupted()) fail("interrupted after ", best.classes.size(), " images; nothing was written");
+  return best;
+}
+
+Json comparison(const ExportRequest& request, const LoadedModel& original, const LoadedModel& exported) {
+  const Calibration on = calibration(request, original);
+  const BestClasses before = answers(original, on, "fp32"), after = answers(exported, on, exported.weight_type);
+  int64_t equal = 0;
+  for (size_t i = 0; i < before.classes.size(); ++i) equal += before.classes[i] == after.classes[i] ? 1 : 0;
+  const double drop = 100 * (before.accuracy() - after.accuracy());
+  if (request.max_drop && drop > *request.max_drop)
+    fail("in ", exported.weight_type, " the model loses ", drop, " points of accuracy (", 100 * before.accuracy(),
+         " to ", 100 * after.accuracy(), " % of ", before.classes.size(), " images), more than --max-drop ",
+         *request.max_drop, "; nothing was written");
+  return {{"split", on.split},
+          {"images", before.classes.size()},
+          {"accuracy", after.accuracy()},
+          {"fp32_accuracy", before.accuracy()},
+          {"drop", drop},
+          {"agreement", static_cast<double>(equal) / static_cast<double>(before.classes.size())}};
+}
+
+}  // namespace
+
+std::string exported_path(const ExportRequest& request) {
+  if (!request.out.empty()) return request.out;
+  const std::filesystem::path path(request.path);
+  const std::string type = request.weights == "fp32" ? "" : "_" + request.weights;
+  if (std::filesystem::is_directory(path)) return (path / ("model" + type + "." + request.format)).string();
+  return (path.parent_path() / (path.stem().string() + type + "." + request.format)).string();
+}
+
+Json export_model(const ExportRequest& request, const std::function<void(const LoadedModel&)>& check) {
+  const std::string out = exported_path(request);
+  if (!request.replace && std::filesystem::exists(out))
+    fail(printable(out), " exists already; choose another with --out, or replace it with --overwrite");
+  const ModelRequest model{request.path, request.checkpoint, request.overrides, request.bare, request.compares};
+  LoadedModel exported = load_model_or_weights(model);
+  apply_threads(read_section<RunOptions>(exported.config, "run"));
+  const auto all = std::numeric_limits<int64_t>::max();
+  if (!exported.model) fail(printable(request.path), " is exported already; export the run that it is of");
+  if (check) check(exported);
+  LoadedModel original = exported;
+  compile(exported, all, request.weights);
+  if (!exported.program) fail("there is no program of ", printable(request.path));
+  Json result{{"file", printable(out)}, {"weights", request.weights}};
+  Json measured = Json::object();
+  if (request.compares) {
+    compile(original, all);
+    measured = comparison(request, original, exported);
+  }
+  write_frozen_model(exported, measured, out);
+  result["bytes"] = std::filesystem::file_size(out);
+  result.update(measured);
+  return result;
+}
+
+}  // namespace sparsight

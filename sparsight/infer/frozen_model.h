@@ -1,0 +1,23 @@
+// Trained models as frozen files (engine/file/frozen_file.h), which `sparsight export` writes and verbs that need no
+// gradients take like runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/infer/loaded_model.h"
+
+namespace sparsight {
+
+// Whether the path is a file that begins as a frozen model; false if it cannot be read.
+bool is_frozen_model(const std::string& path);
+
+// Writes loaded.program and what a run says of its model. measured: what is known of the answers, an object. Nothing
+// appears at `path` before all of it is on the disk.
+void write_frozen_model(const LoadedModel& loaded, const Json& measured, const std::string& path);
+
+// The program, and no model. Raises Error for a file that is no frozen model, damaged, or hostile; UsageError for
+// overrides of anything but [data], [loader] and [run].
+LoadedModel load_frozen_model(const std::string& path, const std::vector<std::string>& overrides = {});
+
+}  // namespace sparsight

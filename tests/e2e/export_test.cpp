@@ -1,0 +1,137 @@
+// The verbs export and inspect, and the verbs that take what they wrote like a run.
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sparsight/data/readers/png_write.h"
+#include "sparsight/infer/export_model.h"
+#include "sparsight/io/atomic_file.h"
+#include "tests/e2e/output.h"
+#include "tests/e2e/train_fixture.h"
+#include "tests/support/errors.h"
+
+namespace sparsight::testing::export_test {
+namespace {
+
+class ExportVerb : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    const ProgramResult trained =
+        run_program({"train", tiny_config(*folder_), "--set", "train.epochs=1", "--out", run(), "--quiet"});
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    folder_->write("image.png", encode_png(at::full({3, 16, 16}, 200, at::kByte)));
+    for (const std::string type : {"fp32", "bf16", "int8"}) {
+      const ProgramResult exported = run_program({"export", run(), "--weights", type, "--out", file(type), "--json"});
+      ASSERT_EQ(exported.exit_code, 0) << exported.err;
+      results_[type] = json_lines(exported.out).at(0);
+    }
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static std::string run() { return folder_->path("run"); }
+  static std::string file(const std::string& type) { return folder_->path(type + ".sparsight"); }
+  static Json json_of(const std::vector<std::string>& arguments) {
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Json::parse(result.out, nullptr, false);
+  }
+  static TemporaryFolder* folder_;
+  static std::map<std::string, Json> results_;
+};
+
+TemporaryFolder* ExportVerb::folder_ = nullptr;
+std::map<std::string, Json> ExportVerb::results_;
+
+TEST_F(ExportVerb, ComparesTheAnswersWithThoseOfFp32) {
+  for (const auto& [type, result] : results_) {
+    EXPECT_EQ(result["weights"], type);
+    EXPECT_EQ(result["images"], 64);
+    EXPECT_EQ(result["split"], "val");
+    EXPECT_EQ(result["bytes"], std::filesystem::file_size(file(type)));
+    EXPECT_NEAR(result["drop"].get<double>(),
+                100 * (result["fp32_accuracy"].get<double>() - result["accuracy"].get<double>()), 1e-9);
+  }
+  EXPECT_EQ(results_["fp32"]["agreement"], 1);
+  EXPECT_GE(results_["bf16"]["agreement"].get<double>(), 0.9);
+  EXPECT_LT(results_["bf16"]["bytes"], results_["fp32"]["bytes"]);
+  EXPECT_LT(results_["int8"]["bytes"], results_["bf16"]["bytes"]);
+}
+
+TEST_F(ExportVerb, GivesFilesThatPredictAndEvalTakeLikeRuns) {
+  for (const std::string type : {"fp32", "bf16", "int8"}) {
+    const std::vector<std::string> image{folder_->path("image.png"), "--json"};
+    const auto predict = [&](std::vector<std::string> from) {
+      from.insert(from.begin(), "predict");
+      from.insert(from.end(), image.begin(), image.end());
+      return json_of(from);
+    };
+    EXPECT_EQ(predict({file(type)}), predict({run(), "--weights", type}));
+    const Json of_file = json_of({"eval", file(type), "--json"}),
+               of_run = json_of({"eval", run(), "--weights", type, "--json"});
+    for (const char* key : {"loss", "accuracy", "images", "step", "layers", "touched"})
+      EXPECT_EQ(of_file[key], of_run[key]) << key;
+  }
+  EXPECT_NE(json_of({"eval", file("int8"), "--json"})["loss"], json_of({"eval", run(), "--json"})["loss"]);
+}
+
+TEST_F(ExportVerb, GivesFilesThatExplainAndCompareTake) {
+  const ProgramResult explained = run_program({"explain", file("fp32"), "--images", "16"});
+  EXPECT_EQ(explained.exit_code, 0) << explained.err;
+  EXPECT_TRUE(std::filesystem::exists(file("fp32") + ".explained/explain.json"));
+  EXPECT_NE(run_program({"compare", file("fp32"), run()}).err.find("records"), std::string::npos);
+  json_of({"eval", file("fp32"), "--records", file("fp32") + ".records", "--json"});
+  json_of({"eval", run(), "--records", run() + "/records", "--json"});
+  const Json compared = json_of({"compare", file("fp32"), run(), "--json"});
+  EXPECT_EQ(compared["images"], 64);
+}
+
+TEST_F(ExportVerb, DescribesAFile) {
+  const Json about = json_of({"inspect", file("int8"), "--json"});
+  EXPECT_EQ(about["provenance"]["run"], "best.safetensors");
+  EXPECT_EQ(about["provenance"]["measured"]["agreement"], results_["int8"]["agreement"]);
+  EXPECT_EQ(about["classes"].size(), 4U);
+  EXPECT_EQ(about["expert_columns"].size(), 4U);
+  const ProgramResult text = run_program({"inspect", file("int8")});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  for (const char* part : {"all with their checksums", "route", "blocks.1.mlp", "expert columns: 4"})
+    EXPECT_NE(text.out.find(part), std::string::npos) << part;
+}
+
+TEST_F(ExportVerb, RefusesWhatItCannotDo) {
+  const auto refused = [](std::vector<std::string> arguments, int exit_code, const std::string& part) {
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  };
+  refused({"export", run(), "--out", file("fp32")}, 1, "exists already");
+  refused({"export", run(), "--max-drop", "1", "--no-compare"}, 2, "--max-drop");
+  refused({"export", file("fp32"), "--out", folder_->path("again.sparsight")}, 1, "is exported already");
+  refused({"predict", file("fp32"), "--weights", "int8", folder_->path("image.png")}, 2,
+          "export the run with --weights");
+  refused({"eval", file("fp32"), "--set", "router.eval_k=1"}, 2, "is a frozen model, whose [router] stays as it is");
+  refused({"attack", file("fp32")}, 1, "has no gradients");
+  refused({"inspect", run()}, 1, "regular file");
+  refused({"inspect", folder_->path("image.png")}, 1, "is not a frozen model");
+  const std::string cut = folder_->write("cut.sparsight", read_file(file("fp32"), 1 << 26).substr(0, 5000));
+  refused({"predict", cut, folder_->path("image.png")}, 1, "damaged");
+  refused({"export", run(), "--out", "/dev/full/x.sparsight"}, 1, "cannot");
+}
+
+TEST_F(ExportVerb, WritesNothingWhereTheAccuracyDropsTooMuch) {
+  ExportRequest request;
+  request.path = run(), request.out = folder_->path("dropped.sparsight");
+  request.max_drop = -1;  // as if fp32 had gained nothing where a point was asked
+  EXPECT_NE(message_of([&] { export_model(request); }).find("more than --max-drop -1; nothing was written"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(request.out));
+  request.max_drop = 0;
+  EXPECT_EQ(export_model(request)["drop"], 0);
+  EXPECT_TRUE(std::filesystem::exists(request.out));
+}
+
+}  // namespace
+}  // namespace sparsight::testing::export_test
