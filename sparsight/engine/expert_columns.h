@@ -32,7 +32,7 @@ class ExpertColumns : public std::enable_shared_from_this<ExpertColumns> {
   // Before the first hold(): a layer of so many experts. Returns its number.
   int64_t add_layer(int64_t experts, Read read);
 
-  // The column, which stays while it is held. Reads it where it is not in memory, or waits for whoever does. Raises
+  // The column, which stays while it is held. Reads it where it is not in memory, or waits for the thread that reads it. Raises
   // Error where the file cannot be read any more or is damaged.
   ColumnPtr hold(int64_t expert);
   // The same on a thread of its own, unless the column is in memory.

@@ -16,7 +16,7 @@
 namespace sparsight {
 namespace {
 
-// The run's name alone: whoever gets the file need not know where it lay.
+// The run's name without its folder: the file may go to people who need not know where the run is.
 Json provenance(const LoadedModel& loaded, const Json& measured) {
   const std::filesystem::path path(loaded.path);
   return {{"run", printable(path.filename().string())},

@@ -124,7 +124,7 @@ TEST_F(ExportVerb, RefusesWhatItCannotDo) {
 TEST_F(ExportVerb, WritesNothingWhereTheAccuracyDropsTooMuch) {
   ExportRequest request;
   request.path = run(), request.out = folder_->path("dropped.sparsight");
-  request.max_drop = -1;  // as if fp32 had gained nothing where a point was asked
+  request.max_drop = -1;  // no file reaches it: that takes a gain of a point
   EXPECT_NE(message_of([&] { export_model(request); }).find("more than --max-drop -1; nothing was written"),
             std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(request.out));

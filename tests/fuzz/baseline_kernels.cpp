@@ -1,4 +1,7 @@
 // The kernels of the fuzz targets: without the other levels, whose files need flags of their own.
+#include <cstdlib>
+
+#include "sparsight/kernels/experts/packed_tiles.h"
 #include "sparsight/kernels/isa/arithmetic.h"
 #include "sparsight/kernels/kernels.h"
 
@@ -7,5 +10,11 @@ namespace sparsight {
 bool consistent_arithmetic() { return false; }
 
 const cpu::Kernels& cpu::kernels() { return kernels_baseline(); }
+
+// The baseline has no tiles.
+void cpu::packed_tiles_forward(Threads&, const ExpertRowNumbers&, const StoredExperts&, const float*, Activation,
+                               const float*, float*) {
+  std::abort();
+}
 
 }  // namespace sparsight

@@ -203,7 +203,7 @@ cpu::PackedLinear FieldReader::read_linear(const char* name, int64_t inputs, int
 
 void FieldReader::write_linear(const char*, const cpu::PackedLinear&) { SPARSIGHT_CHECK(false); }
 
-// Of all experts, which have the same.
+// Those of all experts, which have the same.
 std::vector<MlpTensors> FieldReader::mlp_tensors(const cpu::MlpShape& shape) {
   std::vector<MlpTensors> all;
   const auto vector = [&](const char* name, int64_t count, bool is_there) -> std::optional<FrozenTensor> {

@@ -52,7 +52,7 @@ class Fields {
   // together: as PackedLinear's; 0: as usual for the type.
   virtual cpu::PackedLinear read_linear(const char* name, int64_t inputs, int64_t outputs, int64_t together = 0) = 0;
   virtual void write_linear(const char* name, const cpu::PackedLinear& linear) = 0;
-  // Reads one of both, as the reader was asked to; writes `experts`.
+  // Reads one of both, as the ExpertMemory of the reader says; writes `experts`.
   virtual void experts(const char* name, cpu::PackedExperts& experts, ColumnLayer& on_demand) = 0;
 
   // Fields of a part: those that body() names, under the part's name.

@@ -31,6 +31,15 @@ struct Start {
   char checksum[kChecksumDigits];  // of the JSON text
 };
 
+// Fuzzers get behind checksums, which would stop all that they change.
+bool has_checksum(std::string_view bytes, std::string_view checksum) {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+  return checksum.size() == kChecksumDigits && bytes.data();
+#else
+  return checksum_of(bytes) == checksum;
+#endif
+}
+
 int64_t aligned(int64_t offset, int64_t alignment) { return (offset + alignment - 1) / alignment * alignment; }
 
 // Json of a tensor: [name, type, shape, column, offset, checksum].
@@ -164,7 +173,7 @@ FrozenHeader read_header(const ByteSource& file) {
     fail_damaged(file, cat("its header claims ", start.json_bytes, " bytes, but ", left, " are left"));
   std::string text(start.json_bytes, '\0');
   file.read(sizeof start, text.data(), static_cast<int64_t>(text.size()));
-  if (checksum_of(text) != std::string_view(start.checksum, kChecksumDigits) || start.alignment != kTensorAlignment)
+  if (!has_checksum(text, {start.checksum, kChecksumDigits}) || start.alignment != kTensorAlignment)
     fail_damaged(file, "its header does not have its checksum");
   const Json json = parse_json_object(text, file.name());
   FrozenHeader header;
@@ -183,7 +192,7 @@ FrozenHeader read_header(const ByteSource& file) {
 Bytes read_tensor(const ByteSource& file, const FrozenTensor& tensor) {
   Bytes bytes(static_cast<size_t>(tensor.bytes()));
   file.read(tensor.offset, bytes.data(), tensor.bytes());
-  if (checksum_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}) != tensor.checksum)
+  if (!has_checksum({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, tensor.checksum))
     fail_damaged(file, "the tensor " + tensor.name + " does not have its checksum");
   return bytes;
 }

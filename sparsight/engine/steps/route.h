@@ -21,7 +21,7 @@ class RouteStep final : public Step {
   RouteStep() = default;
   // number: of the decision in Frame::routing. layer: "blocks.3.mlp", or "router" of the whole model.
   RouteStep(std::string layer, int64_t number, Value tokens, std::unique_ptr<Router> router, RoutePolicy policy)
-      : Step({}),
+      : Step(Value{}),
         layer_(std::move(layer)),
         number_(number),
         tokens_(tokens),
