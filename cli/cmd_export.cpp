@@ -4,6 +4,7 @@
 
 #include "cli/model_arguments.h"
 #include "cli/verbs.h"
+#include "sparsight/ops/weight_type.h"
 
 namespace sparsight::cli {
 
@@ -14,6 +15,7 @@ void add_export(CLI::App& app) {
       add_verb(app, "export", "Write a trained model as one file that runs without torch, and check its answers",
                "sparsight export runs/demo                                  (runs/demo/model.sparsight)\n"
                "sparsight export runs/demo --weights int8 --max-drop 0.3\n"
+               "sparsight export runs/demo --weights auto --max-drop 0.3 --images 1000\n"
                "sparsight export runs/demo --weights bf16 --out demo.sparsight --split test --images 500\n"
                "sparsight export vit_tiny.pth --no-compare --out vit_tiny.sparsight\n"
                "sparsight predict runs/demo/model.sparsight photo.jpg");
@@ -21,7 +23,12 @@ void add_export(CLI::App& app) {
   verb->add_option("--format", request.format, "Format of the file")
       ->check(CLI::IsMember(export_formats()))
       ->capture_default_str();
-  add_weights_option(*verb, request.weights);
+  std::vector<std::string> types = weight_type_names();
+  types.emplace_back("auto");
+  verb->add_option("--weights", request.weights,
+                   "Type of the matrices; auto: int8 step by step, where --max-drop (default: 0.3) allows it")
+      ->check(CLI::IsMember(types))
+      ->capture_default_str();
   verb->add_option("--out", request.out, "File to write (default: RUN/model[_TYPE].FORMAT, or beside the checkpoint)")
       ->type_name("FILE");
   verb->add_flag("--overwrite", request.replace, "Replace an existing file");

@@ -32,7 +32,7 @@ void ExpertColumns::keep(int64_t expert, const ColumnPtr& column) {
   if (static_cast<int64_t>(recent_.size()) > kept_) recent_.pop_back();
 }
 
-ColumnPtr ExpertColumns::hold(int64_t expert) {
+ColumnPtr ExpertColumns::acquire(int64_t expert) {
   SPARSIGHT_CHECK(expert >= 0 && expert < static_cast<int64_t>(entries_.size()));
   Entry& entry = entries_[static_cast<size_t>(expert)];
   std::unique_lock lock(mutex_);
@@ -72,7 +72,7 @@ std::shared_future<ColumnPtr> ExpertColumns::prefetch(int64_t expert) {
     }
   }
   auto work = std::make_shared<std::packaged_task<ColumnPtr()>>(
-      [self = shared_from_this(), expert] { return self->hold(expert); });
+      [self = shared_from_this(), expert] { return self->acquire(expert); });
   std::shared_future<ColumnPtr> future = work->get_future().share();
   if (!start_background_thread([work] { (*work)(); })) (*work)();
   return future;

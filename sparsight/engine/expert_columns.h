@@ -29,12 +29,12 @@ class ExpertColumns : public std::enable_shared_from_this<ExpertColumns> {
   // kept: columns that stay in memory after the runs that used them, the least recently used dropped first.
   explicit ExpertColumns(int64_t kept) : kept_(kept) {}
 
-  // Before the first hold(): a layer of so many experts. Returns its number.
+  // Before the first acquire(): a layer of so many experts. Returns its number.
   int64_t add_layer(int64_t experts, Read read);
 
-  // The column, which stays while it is held. Reads it where it is not in memory, or waits for the thread that reads it. Raises
-  // Error where the file cannot be read any more or is damaged.
-  ColumnPtr hold(int64_t expert);
+  // The column, which stays while somebody has it. Reads it where it is not in memory, or waits for the thread that
+  // reads it. Raises Error where the file cannot be read any more or is damaged.
+  ColumnPtr acquire(int64_t expert);
   // The same on a thread of its own, unless the column is in memory.
   std::shared_future<ColumnPtr> prefetch(int64_t expert);
 

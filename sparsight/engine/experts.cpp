@@ -34,7 +34,7 @@ void MlpExperts::run_rows(cpu::Threads& threads, const float* rows, const int64_
       if (offsets[e + 1] == offsets[e]) continue;
       const std::array<int64_t, 2> own{0, offsets[e + 1] - offsets[e]};
       in_place.set_in_place(own.data(), 1);
-      const ColumnPtr column = on_demand_.columns->hold(e);
+      const ColumnPtr column = on_demand_.columns->acquire(e);
       column->layers[static_cast<size_t>(on_demand_.number)].run(
           threads, in_place.numbers(), rows + offsets[e] * width(), activation_, nullptr, out + offsets[e] * width());
     }

@@ -71,6 +71,8 @@ class Program {
   int64_t feature_width() const { return features_.shape.columns; }
   const std::vector<std::unique_ptr<Step>>& steps() const { return steps_; }
   const std::vector<const RouteStep*>& routes() const { return routes_; }
+  // Exchanges the steps of that number of two programs of one model, neither of which is a route step.
+  void swap_step(Program& other, size_t number) { std::swap(steps_[number], other.steps_[number]); }
   int64_t bytes() const;            // of the weights
   int64_t bytes_per_image() const;  // of the values between steps
 

@@ -15,11 +15,14 @@
 #include "sparsight/eval/evaluate.h"
 #include "sparsight/infer/bare_weights.h"
 #include "sparsight/infer/frozen_model.h"
+#include "sparsight/infer/mixed_types.h"
 #include "sparsight/infer/named_split.h"
 #include "sparsight/ops/weight_type.h"
 
 namespace sparsight {
 namespace {
+
+constexpr double kMaxDrop = 0.3;  // of "auto", in points of accuracy
 
 // The best class of each image, and whether it is right.
 class BestClasses : public EvaluationObserver {
@@ -92,6 +95,27 @@ Json comparison(const ExportRequest& request, const LoadedModel& original, const
           {"agreement", static_cast<double>(equal) / static_cast<double>(before.classes.size())}};
 }
 
+// Replaces the model by a program whose steps are in different types. Returns how many are in each.
+Json choose_types(const ExportRequest& request, LoadedModel& loaded) {
+  if (!request.compares) fail_usage("--weights auto compares answers; leave out --no-compare");
+  const Calibration on = calibration(request, loaded);
+  const auto loader =
+      evaluation_loader(on.data, loaded.eval_transforms, read_section<LoaderOptions>(loaded.config, "loader"));
+  loader->start(0);
+  std::vector<Batch> batches;
+  while (auto batch = loader->next()) batches.push_back(std::move(*batch));
+  const auto in = [&](WeightType type) { return make_program(loaded, {.type = type}); };
+  const torch::NoGradGuard no_grad;
+  MixedTypes mixed = mix_types(in(WeightType::fp32), in(WeightType::bf16), in(WeightType::int8), batches,
+                               request.max_drop.value_or(kMaxDrop));
+  compile(loaded, std::numeric_limits<int64_t>::max());  // what it sets beside the program
+  loaded.program = std::make_shared<const ProgramModel>(std::move(mixed.program), loaded.shape);
+  loaded.weight_type = "auto";
+  Json counts = Json::object();
+  for (const std::string& type : weight_type_names()) counts[type] = std::ranges::count(mixed.types, type);
+  return counts;
+}
+
 }  // namespace
 
 std::string exported_path(const ExportRequest& request) {
@@ -113,9 +137,12 @@ Json export_model(const ExportRequest& request, const std::function<void(const L
   if (!exported.model) fail(printable(request.path), " is exported already; export the run that it is of");
   if (check) check(exported);
   LoadedModel original = exported;
-  compile(exported, all, request.weights);
-  if (!exported.program) fail("there is no program of ", printable(request.path));
   Json result{{"file", printable(out)}, {"weights", request.weights}};
+  if (request.weights == "auto")
+    result["types"] = choose_types(request, exported);
+  else
+    compile(exported, all, request.weights);
+  if (!exported.program) fail("there is no program of ", printable(request.path));
   Json measured = Json::object();
   if (request.compares) {
     compile(original, all);

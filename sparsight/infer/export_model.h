@@ -20,13 +20,14 @@ struct ExportRequest {
   std::vector<std::string> overrides;  // of the run's configuration
   BareOptions bare;                    // for a file of weights alone
   std::string format = "sparsight";    // one of export_formats()
-  std::string weights = "fp32";        // one of weight_type_names()
+  std::string weights = "fp32";        // one of weight_type_names(), or "auto": int8 where max_drop allows it
   std::string out;                     // "": exported_path()
   bool replace = false;                // an existing file at `out`
   std::string split;                   // to compare answers on; "": validation, else test
   int64_t images = 0;                  // maximum number of them; 0: all
   bool compares = true;                // false: the dataset is not read
-  std::optional<double> max_drop;      // in points of top-1: raises Error beyond it, and writes nothing
+  std::optional<double>
+      max_drop;  // with "auto" 0.3 by default; in points of top-1: raises Error beyond it, and writes nothing
 };
 
 inline const std::vector<std::string>& export_formats() {
@@ -39,8 +40,8 @@ std::string exported_path(const ExportRequest& request);
 
 // {"file", "bytes", "weights"} and, where answers were compared, {"split", "images", "accuracy", "fp32_accuracy",
 // "drop", "agreement"}: accuracies 0 to 1, the drop in points, the agreement as the share of images with the same best
-// class. Raises Error where the model has no form without tensors (with the reason), or its answers are not finite.
-// check: may refuse the loaded model.
+// class. "auto" adds "types", the number of steps with matrices in each type. Raises Error where the model has no form
+// without tensors (with the reason), or its answers are not finite. check: may refuse the loaded model.
 Json export_model(const ExportRequest& request, const std::function<void(const LoadedModel&)>& check = {});
 
 }  // namespace sparsight

@@ -90,7 +90,7 @@ LoadedModel load_frozen_model(const std::string& path, const std::vector<std::st
     check_same_model(loaded, program);
     loaded.algorithm = text(about, "algorithm"), loaded.weights = text(about, "weights");
     loaded.weight_type = text(about, "weight_type");
-    parse_weight_type(loaded.weight_type);
+    if (loaded.weight_type != "auto") parse_weight_type(loaded.weight_type);
     loaded.mixes_images = about.at("mixes_images").get<bool>();
     loaded.multiply_adds = about.at("multiply_adds").get<int64_t>();
     loaded.expert_weights = read_parameters(about.at("parameters"));

@@ -255,20 +255,24 @@ ModelOutput LoadedModel::forward(const ModelInput& input) const {
   return program ? program->forward(input) : model->forward(input);
 }
 
+engine::Program make_program(const LoadedModel& loaded, const engine::WeightForm& form) {
+  const ImageShape& shape = loaded.shape;
+  engine::Program program = loaded.model->compile(form);
+  program.info = {.preprocessing = loaded.eval_transforms.compile(shape.channels, shape.height, shape.width),
+                  .classes = loaded.data.classes,
+                  .super_classes = loaded.data.super_classes,
+                  .super_class_of = loaded.super_class_of,
+                  .sigmoid = loaded.task_loss == TaskLoss::sigmoid_cross_entropy};
+  return program;
+}
+
 std::shared_ptr<const ProgramModel> program_of(const LoadedModel& loaded, const std::string& weights, int64_t images) {
   constexpr int64_t kImages = 16;  // one saves about a tenth of what packing the experts takes
   engine::WeightForm form;
   if (!weights.empty()) form.type = parse_weight_type(weights);
   form.packs_experts = images >= kImages || form.type != WeightType::fp32;
   try {
-    const ImageShape& shape = loaded.shape;
-    engine::Program program = loaded.model->compile(form);
-    program.info = {.preprocessing = loaded.eval_transforms.compile(shape.channels, shape.height, shape.width),
-                    .classes = loaded.data.classes,
-                    .super_classes = loaded.data.super_classes,
-                    .super_class_of = loaded.super_class_of,
-                    .sigmoid = loaded.task_loss == TaskLoss::sigmoid_cross_entropy};
-    return std::make_shared<const ProgramModel>(std::move(program), shape);
+    return std::make_shared<const ProgramModel>(make_program(loaded, form), loaded.shape);
   } catch (const Error& error) {
     if (weights.empty()) return nullptr;
     fail("the weights of ", loaded.path, " cannot be used as ", weights, ": ", error.what());

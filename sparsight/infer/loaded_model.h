@@ -72,6 +72,9 @@ at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image);
 std::shared_ptr<const ProgramModel> program_of(const LoadedModel& loaded, const std::string& weights = "",
                                                int64_t images = std::numeric_limits<int64_t>::max());
 
+// The same program, in that type. Raises Error where the model has none, saying why.
+engine::Program make_program(const LoadedModel& loaded, const engine::WeightForm& form);
+
 // Replaces the model by its program, to answer about this many images. A model that has none answers as it is; a frozen
 // model stays in its type: raises UsageError for another one.
 void compile(LoadedModel& loaded, int64_t images, const std::string& weights = "");

@@ -9,5 +9,6 @@ torch_sources(
   infer/export_model.cpp
   infer/frozen_model.cpp
   infer/loaded_model.cpp
+  infer/mixed_types.cpp
   infer/predict.cpp
   infer/predict_files.cpp)

@@ -121,6 +121,20 @@ TEST_F(ExportVerb, RefusesWhatItCannotDo) {
   refused({"export", run(), "--out", "/dev/full/x.sparsight"}, 1, "cannot");
 }
 
+TEST_F(ExportVerb, ChoosesTypesStepByStep) {
+  const Json loose = json_of(
+      {"export", run(), "--weights", "auto", "--max-drop", "100", "--out", folder_->path("loose.sparsight"), "--json"});
+  EXPECT_GT(loose["types"]["int8"], 3);
+  EXPECT_EQ(loose["types"]["bf16"], 0);
+  const Json strict = json_of(
+      {"export", run(), "--weights", "auto", "--max-drop", "0", "--out", folder_->path("strict.sparsight"), "--json"});
+  EXPECT_LE(strict["drop"], 0);
+  const Json& types = strict["types"];
+  EXPECT_EQ(types["int8"].get<int>() + types["bf16"].get<int>() + types["fp32"].get<int>(), loose["types"]["int8"]);
+  EXPECT_EQ(json_of({"eval", folder_->path("strict.sparsight"), "--split", "val", "--json"})["accuracy"],
+            strict["accuracy"]);
+}
+
 TEST_F(ExportVerb, WritesNothingWhereTheAccuracyDropsTooMuch) {
   ExportRequest request;
   request.path = run(), request.out = folder_->path("dropped.sparsight");
