@@ -37,8 +37,7 @@ kernel_sources(
   engine/steps/rows.cpp
   engine/transformer_block.cpp)
 
-# Decoding of files takes image libraries, which the Python package does without.
-if("data" IN_LIST SPARSIGHT_FOLDERS)
+if(SPARSIGHT_DECODE_IMAGES)
   kernel_sources(
     engine/images/bmp.cpp
     engine/images/decode.cpp
