@@ -49,7 +49,6 @@ if(SPARSIGHT_DECODE_IMAGES)
     engine/images/webp.cpp)
 endif()
 
-# Levels are those of Pillow to the bit, so no fused multiply-add; without trapping, loops with a choice between two
-# numbers run in vectors.
+# Without trapping, loops with a choice between two numbers run in vectors.
 set_source_files_properties(engine/resize_bytes.cpp TARGET_DIRECTORY sparsight_kernels
-  PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-fno-trapping-math")
+  PROPERTIES COMPILE_OPTIONS -fno-trapping-math)
