@@ -38,15 +38,10 @@ loop_sources(
   data/transforms/transform_options.cpp
   data/transforms/warp.cpp)
 
-# Generated images have the same bits on every machine: no fused multiply-add where the target has one.
-set_source_files_properties(data/sets/colored_shapes.cpp data/sets/glyph_canvas.cpp data/sets/glyph_painter.cpp
-  data/sets/hierarchy_painter.cpp
-  TARGET_DIRECTORY sparsight_loops PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
-# Levels are those of Pillow to the bit, so no fused multiply-add here either; without trapping, loops with a choice
-# between two numbers run in vectors.
+# Without trapping, loops with a choice between two numbers run in vectors.
 set_source_files_properties(data/transforms/affine.cpp data/transforms/enhance.cpp data/transforms/hue.cpp
   TARGET_DIRECTORY sparsight_loops
-  PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-fno-trapping-math")
+  PROPERTIES COMPILE_OPTIONS -fno-trapping-math)
 
 # Readers, decorators, the sets of files and what looks at, checks, writes and fetches them.
 loop_sources(

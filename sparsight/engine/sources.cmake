@@ -37,8 +37,7 @@ kernel_sources(
   engine/steps/rows.cpp
   engine/transformer_block.cpp)
 
-# Decoding of files takes image libraries, which the Python package does without.
-if("data" IN_LIST SPARSIGHT_FOLDERS)
+if(SPARSIGHT_DECODE_IMAGES)
   kernel_sources(
     engine/images/bmp.cpp
     engine/images/decode.cpp
@@ -50,7 +49,6 @@ if("data" IN_LIST SPARSIGHT_FOLDERS)
     engine/images/webp.cpp)
 endif()
 
-# Levels are those of Pillow to the bit, so no fused multiply-add; without trapping, loops with a choice between two
-# numbers run in vectors.
+# Without trapping, loops with a choice between two numbers run in vectors.
 set_source_files_properties(engine/resize_bytes.cpp TARGET_DIRECTORY sparsight_kernels
-  PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-fno-trapping-math")
+  PROPERTIES COMPILE_OPTIONS -fno-trapping-math)

@@ -57,6 +57,13 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   isa_sources(kernels/isa/avx512_bf16.cpp FLAGS ${_avx512} -mavx512bf16)
   isa_sources(kernels/isa/amx.cpp kernels/gemm/amx_bf16.cpp kernels/gemm/amx_fp32.cpp
     FLAGS ${_avx512} -mavx512bf16 -mamx-tile -mamx-bf16 -mamx-int8)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  # g++ schedules before it allocates registers, here but not on x86-64, and then spills the sums of the largest tiles.
+  set(_neon $<$<CXX_COMPILER_ID:GNU>:-fno-schedule-insns>)
+  kernel_sources(kernels/isa/levels_aarch64.cpp)
+  isa_sources(kernels/isa/neon.cpp FLAGS -march=armv8-a ${_neon})
+  isa_sources(kernels/isa/neon_dotprod.cpp FLAGS -march=armv8.2-a+dotprod ${_neon})
+  isa_sources(kernels/isa/neon_bf16.cpp FLAGS -march=armv8.2-a+dotprod+bf16 ${_neon})
 else()
   kernel_sources(kernels/isa/levels_other.cpp)
 endif()

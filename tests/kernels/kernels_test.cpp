@@ -80,6 +80,18 @@ TEST(Kernels, ActivationsPassNanAndKeepTheirLimits) {
   set_isa("");
 }
 
+// max(0, -0) is the second number, -0, though instructions of some architectures return the first.
+TEST(Kernels, ReluKeepsTheSignOfZero) {
+  const std::vector<float> x{-0.0f, 0.0f, -0.0f, -0.0f, 0.0f};
+  for (const std::string& name : isa_names()) {
+    set_isa(name);
+    std::vector<float> y(5), slope(5);
+    cpu::kernels().activate(Activation::relu, x.data(), y.data(), slope.data(), 5);
+    for (size_t i = 0; i < 5; ++i) EXPECT_EQ(std::signbit(y[i]), std::signbit(x[i])) << name << " " << i;
+  }
+  set_isa("");
+}
+
 TEST(Kernels, AnUnknownLevelIsRefusedWithTheOnesThereAre) {
   EXPECT_THROW(set_isa("sse9"), UsageError);
   set_isa("baseline");

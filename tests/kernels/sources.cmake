@@ -6,6 +6,7 @@ torch_free_tests(
   kernels/experts/experts_test.cpp
   kernels/experts/task_plan_test.cpp
   kernels/gemm/gemm_bf16_test.cpp
+  kernels/gemm/gemm_int8_test.cpp
   kernels/gemm/gemm_test.cpp
   kernels/every_kernel_test.cpp
   kernels/kernels_test.cpp
@@ -15,3 +16,6 @@ torch_free_tests(
   kernels/threads/contention_test.cpp
   kernels/threads/follower_test.cpp
   kernels/threads/task_team_test.cpp)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  torch_free_tests(kernels/isa/levels_aarch64_test.cpp)
+endif()

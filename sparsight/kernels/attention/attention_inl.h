@@ -190,10 +190,11 @@ inline float softmax_row(float* score, int64_t vectors, float* maximum, float* s
     V::store(score + c, p);
     total.add(part, p);
   });
-  float factor[V::lanes];
-  V::store(factor, exponential_of_two<V>(V::set1(previous - now)));
-  *maximum = now;
-  *sum = *sum * factor[0] + total.total();
+  float factor[V::lanes], updated[V::lanes];
+  const auto change = exponential_of_two<V>(V::set1(previous - now));
+  V::store(factor, change);
+  V::store(updated, V::fma(V::set1(*sum), change, V::set1(total.total())));
+  *maximum = now, *sum = updated[0];
   return factor[0];
 }
 

@@ -106,10 +106,11 @@ float cross_entropy(const CrossEntropyRow& row, SoftmaxMoments* moments) {
   } else {
     target.products = double{row.own} * (double{row.logits[row.label]} - double{of_row.max});
     if (row.shared != 0)  // else a class at -inf would make it NaN
-      target.products += double{row.shared} * target_sums<V>(row.logits, nullptr, of_row.max, row.classes).products;
+      target.products = __builtin_fma(row.shared, target_sums<V>(row.logits, nullptr, of_row.max, row.classes).products,
+                                      target.products);
   }
   if (moments) *moments = {of_row.max, static_cast<float>(target.targets / of_row.sum)};
-  return static_cast<float>(target.targets * __builtin_log(of_row.sum) - target.products);
+  return static_cast<float>(__builtin_fma(target.targets, __builtin_log(of_row.sum), -target.products));
 }
 
 // upstream * (softmax sum(t) - t), in one pass.
@@ -122,7 +123,7 @@ void cross_entropy_backward(const CrossEntropyRow& row, const SoftmaxMoments& mo
     const auto t = row.targets ? load_some<V>(row.targets + c, some) : shared;
     store_some<V>(grad + c, V::mul(factor, V::fma(power, scale, V::mul(minus_one, t))), some);
   });
-  if (!row.targets) grad[row.label] -= upstream * row.own;
+  if (!row.targets) grad[row.label] = __builtin_fmaf(-upstream, row.own, grad[row.label]);
 }
 
 }  // namespace

@@ -45,9 +45,10 @@ void layer_norm_backward(const LayerNormRow& row, float* x_grad, float* weight_g
   const auto count = static_cast<float>(row.width);
   const auto minus_mean = V::set1(-sums.total() / count), minus_slope = V::set1(-products.total() / count);
   for_vectors<V>(row.width, [&](int64_t c, int some) {
-    const auto g = load_some<V>(row.grad + c, some), h = V::mul(g, load_some<V>(row.weight + c, some));
+    const auto g = load_some<V>(row.grad + c, some);
+    const auto h_less_mean = V::fma(g, load_some<V>(row.weight + c, some), minus_mean);
     const auto normal = V::mul(V::add(load_some<V>(row.x + c, some), shift), scale);
-    const auto below = V::mul(scale, V::fma(normal, minus_slope, V::add(h, minus_mean)));
+    const auto below = V::mul(scale, V::fma(normal, minus_slope, h_less_mean));
     store_some<V>(x_grad + c, row.residual ? V::add(below, load_some<V>(row.residual + c, some)) : below, some);
     if (!weight_grad) return;
     store_some<V>(weight_grad + c, V::fma(g, normal, load_some<V>(weight_grad + c, some)), some);

@@ -11,10 +11,17 @@
 namespace sparsight::cpu {
 namespace {
 
+// The type of int8 weights where four of them are multiplied with a row split into bytes.
+struct Int8Quads {
+  int8_t bits;
+};
+
 template <class V, class W, int kMr, int kNv>
 constexpr TileFunction tile_over_panels() {
   if constexpr (std::is_same_v<W, int8_t>)
     return run_integer_tile<V, kMr, kNv>;
+  else if constexpr (std::is_same_v<W, Int8Quads>)
+    return V::template quads_tile<kMr, kNv>;
   else if constexpr (std::is_same_v<W, Bf16Pairs>)
     return V::template bf16_tile<kMr, kNv>;
   else if constexpr (std::is_same_v<W, uint16_t>)
@@ -43,15 +50,28 @@ template <class V, class W>
 void round_rows(const float* a, int64_t rows, int64_t depth, int16_t* rounded, float* row_scale) {
   if constexpr (std::is_same_v<W, int8_t>)
     for (int64_t i = 0; i < rows; ++i) row_scale[i] = quantise_row<V>(a + i * kBlockLd, depth, rounded + i * kBlock);
+  else if constexpr (std::is_same_v<W, Int8Quads>)
+    for (int64_t i = 0; i < rows; ++i) row_scale[i] = V::split_row(a + i * kBlockLd, depth, rounded + i * kBlock);
   else if constexpr (std::is_same_v<W, Bf16Pairs>)
     for (int64_t i = 0; i < rows; ++i) bf16_row<V>(a + i * kBlockLd, depth, rounded + i * kBlock);
 }
 
-// space: scratch of panel_floats, used where rows are rounded (int8 and Bf16Pairs), which takes up to kRoundedRows
-// rows.
+// Rows of a panel for a depth: those of bf16 and int8 are stored two together.
+template <class W>
+constexpr int64_t rows_for_depth(int64_t depth) {
+  return std::is_same_v<W, float> ? depth : (depth + 1) / 2 * 2;
+}
+// Rows of a panel that one step of a tile takes.
+template <class W>
+constexpr int64_t kRowsOfStep = std::is_same_v<W, float>       ? 1
+                                : std::is_same_v<W, Int8Quads> ? 4
+                                                               : 2;
+
+// space: scratch of panel_floats, used where rows are rounded (int8, Int8Quads and Bf16Pairs), which takes up to
+// kRoundedRows rows.
 template <class V, class W>
 void gemm_panels(const Gemm& p, float* space) {
-  constexpr int64_t kSize = sizeof(W), kRow = kPanelColumns * kSize, kStep = std::is_same_v<W, float> ? 1 : 2;
+  constexpr int64_t kSize = sizeof(W), kRow = kPanelColumns * kSize;
   constexpr int kMax = V::panel_rows, kOne = one_panel<V>();
   constexpr auto kCounts = std::make_integer_sequence<int, kMax>{};
   const W* const weights = static_cast<const W*>(p.b);
@@ -61,7 +81,7 @@ void gemm_panels(const Gemm& p, float* space) {
   const bool lone = groups.count() == 1;
   const int64_t across = V::panel_vectors(lone ? static_cast<int>(p.m) : kMax) / kOne;
   const int64_t panels = (p.n + kPanelColumns - 1) / kPanelColumns, whole = panels / across * across;
-  const int64_t rows_of_panel = p.b_panel_rows > 0 ? p.b_panel_rows : (p.k + kStep - 1) / kStep * kStep;
+  const int64_t rows_of_panel = p.b_panel_rows > 0 ? p.b_panel_rows : rows_for_depth<W>(p.k);
   const auto at = [&](int64_t panel, int64_t row) { return weights + (panel * rows_of_panel + row) * kPanelColumns; };
   for (int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += kBlock) {
     const int64_t depth = min(kBlock, p.k - k0);
@@ -82,7 +102,7 @@ void gemm_panels(const Gemm& p, float* space) {
     };
     Fetch fetch = upcoming(at(across, k0), max(0, panels - across));
     t.fetch = &fetch;
-    t.every = max(1, groups.count() * Fetch::kLongPiece / (across * kStep * kRow));
+    t.every = max(1, groups.count() * Fetch::kLongPiece / (across * kRowsOfStep<W> * kRow));
     for (int64_t panel = 0; panel < panels;) {
       const int64_t here = panel < whole ? across : 1, j = panel * kPanelColumns;
       t.b = at(panel, k0);
@@ -92,7 +112,7 @@ void gemm_panels(const Gemm& p, float* space) {
       if (panel + here == panels) {
         fetch =
             last && p.prefetch_whole ? Fetch::of_whole(p) : upcoming(last ? p.prefetch : at(0, k0 + kBlock), across);
-        t.every = fetch.every(groups.count() * depth / kStep);
+        t.every = fetch.every(groups.count() * depth / kRowsOfStep<W>);
       }
       for (int64_t g = 0; g < groups.count(); ++g) {
         const int64_t i = groups.first(g), rows = groups.rows(g);

@@ -128,7 +128,10 @@ TEST(TaskTeam, EndsItsThreads) {
         },
         round % 2 == 1);
   }
-  EXPECT_EQ(threads(), before);
+  // Joined threads may be listed a moment longer, under an emulator in both counts.
+  const auto end = std::chrono::steady_clock::now() + 10s;
+  while (threads() > before && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
+  EXPECT_LE(threads(), before);
 }
 
 TEST(OwnThreads, RunEachTaskOnceWithAsManyThreadsAsTheyCount) {

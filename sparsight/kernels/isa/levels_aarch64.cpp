@@ -1,0 +1,26 @@
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+#include "sparsight/kernels/isa/aarch64.h"
+#include "sparsight/kernels/isa/level.h"
+
+namespace sparsight::cpu {
+namespace {
+
+bool has_dotprod() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
+bool has_bf16() { return has_dotprod() && (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0; }
+
+// Every CPU of this architecture has NEON with fused multiply-add. Only neon is a chain: the levels above it multiply
+// packed weights in an order of their own.
+constexpr Level kLevels[] = {
+    {"baseline", [] { return true; }, kernels_baseline, false},
+    {"neon", [] { return true; }, kernels_neon, true},
+    {"neon_dotprod", has_dotprod, kernels_neon_dotprod, false},
+    {"neon_bf16", has_bf16, kernels_neon_bf16, false},
+};
+
+}  // namespace
+
+std::span<const Level> levels() { return kLevels; }
+
+}  // namespace sparsight::cpu

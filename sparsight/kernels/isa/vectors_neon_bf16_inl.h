@@ -1,0 +1,115 @@
+// Vectors of 16 floats in four registers, which multiply pairs of bf16, for the neon_bf16 level: as wide as a panel of
+// packed weights is. Included by isa/neon_bf16.cpp only.
+#pragma once
+
+#include "sparsight/kernels/gemm/bf16_tile_inl.h"
+#include "sparsight/kernels/isa/vectors_neon_inl.h"
+
+namespace sparsight::cpu {
+namespace {
+
+// Four vectors as one. (Named members: compilers keep them in registers, which they do not with an array.)
+template <class V>
+struct Four {
+  V a, b, c, d;
+};
+template <class F, class... X>
+[[gnu::always_inline]] inline auto each_of_four(const F& f, const X&... x) {
+  return Four{f(x.a...), f(x.b...), f(x.c...), f(x.d...)};
+}
+
+struct Bf16Vec {
+  using T = Four<float32x4_t>;
+  static constexpr int lanes = 16;
+  static constexpr TileShape tile(bool) { return {6, 1}; }
+  static constexpr TileShape attention_tile() { return {6, 1}; }
+  static constexpr int panel_rows = 6;
+  static constexpr int panel_row_unit = 1;
+  static constexpr int panel_vectors(int m) { return m == 1 ? 4 : m == 2 ? 3 : m == 3 ? 2 : 1; }
+  template <int kMr, int kNv>
+  static constexpr TileFunction bf16_tile = run_bf16_tile<Bf16Vec, kMr, kNv>;
+
+  static T load(const float* p) { return {Vec::load(p), Vec::load(p + 4), Vec::load(p + 8), Vec::load(p + 12)}; }
+  static T load_part(const float* p, int n) {
+    return {some(p, n), some(p + 4, n - 4), some(p + 8, n - 8), some(p + 12, n - 12)};
+  }
+  static void store(float* p, T x) {
+    Vec::store(p, x.a), Vec::store(p + 4, x.b), Vec::store(p + 8, x.c), Vec::store(p + 12, x.d);
+  }
+  static void store_part(float* p, T x, int n) {
+    store_some(p, x.a, n), store_some(p + 4, x.b, n - 4), store_some(p + 8, x.c, n - 8);
+    store_some(p + 12, x.d, n - 12);
+  }
+  static void stream(float* p, T x) { store(p, x); }
+  static void fence() {}
+  static T set1(float x) { return {Vec::set1(x), Vec::set1(x), Vec::set1(x), Vec::set1(x)}; }
+
+  // Pairs of 16 columns, and one pair that is multiplied with all of them.
+  using Pairs = Four<uint16x8_t>;
+  static uint16x8_t set_pair(const int16_t* p) {
+    uint32_t pair;
+    std::memcpy(&pair, p, sizeof pair);
+    return vreinterpretq_u16_u32(vdupq_n_u32(pair));
+  }
+  static T add_bf16_pairs(T sum, uint16x8_t a, Pairs b) {
+    return each_of_four(
+        [a](float32x4_t s, uint16x8_t of_b) {
+          return vbfdotq_f32(s, vreinterpretq_bf16_u16(of_b), vreinterpretq_bf16_u16(a));
+        },
+        sum, b);
+  }
+  static Pairs load_bf16_pairs(const uint16_t* p) {
+    return {vld1q_u16(p), vld1q_u16(p + 8), vld1q_u16(p + 16), vld1q_u16(p + 24)};
+  }
+  static void store_pairs(int16_t* p, Pairs x) {
+    auto* const to = reinterpret_cast<uint16_t*>(p);
+    vst1q_u16(to, x.a), vst1q_u16(to + 8, x.b), vst1q_u16(to + 16, x.c), vst1q_u16(to + 24, x.d);
+  }
+  // Rounded to bf16: low in the first 16 numbers, high in the last.
+  static Pairs joined(T low, T high) {
+    return {rounded(low.a, low.b), rounded(low.c, low.d), rounded(high.a, high.b), rounded(high.c, high.d)};
+  }
+  // Pair i is even[i], odd[i].
+  static Pairs interleaved(T even, T odd) {
+    return each_of_four(
+        [](float32x4_t first, float32x4_t second) {
+          return vzip1q_u16(vreinterpretq_u16_bf16(vcvtq_low_bf16_f32(first)),
+                            vreinterpretq_u16_bf16(vcvtq_low_bf16_f32(second)));
+        },
+        even, odd);
+  }
+
+  static T add(T a, T b) { return each_of_four(Vec::add, a, b); }
+  static T mul(T a, T b) { return each_of_four(Vec::mul, a, b); }
+  static T fma(T a, T b, T c) { return each_of_four(Vec::fma, a, b, c); }
+  static T min(T a, T b) { return each_of_four(Vec::min, a, b); }
+  static T max(T a, T b) { return each_of_four(Vec::max, a, b); }
+  static T round(T x) { return each_of_four(Vec::round, x); }
+  static T power_of_two(T n) { return each_of_four(Vec::power_of_two, n); }
+  static constexpr bool approximates = false;  // quotients
+  static T reciprocal(T x) { return each_of_four(Vec::reciprocal, x); }
+  static T step(T x) { return each_of_four(Vec::step, x); }
+  static T select_negative(T x, T negative, T other) { return each_of_four(Vec::select_negative, x, negative, other); }
+  static float sum(T x) { return Vec::sum(Vec::add(Vec::add(x.a, x.c), Vec::add(x.b, x.d))); }
+
+  // out[l][j] = in[j][l], 16 x 16.
+  static void transpose(const float* in, int64_t in_ld, float* out, int64_t out_ld) {
+    for (int64_t j = 0; j < lanes; j += Vec::lanes)
+      for (int64_t l = 0; l < lanes; l += Vec::lanes)
+        Vec::transpose(in + j * in_ld + l, in_ld, out + l * out_ld + j, out_ld);
+  }
+
+ private:
+  static float32x4_t some(const float* p, int n) {
+    return n >= Vec::lanes ? Vec::load(p) : n > 0 ? Vec::load_part(p, n) : Vec::set1(0);
+  }
+  static void store_some(float* p, float32x4_t x, int n) {
+    n >= Vec::lanes ? Vec::store(p, x) : Vec::store_part(p, x, n);
+  }
+  static uint16x8_t rounded(float32x4_t low, float32x4_t high) {
+    return vreinterpretq_u16_bf16(vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(low), high));
+  }
+};
+
+}  // namespace
+}  // namespace sparsight::cpu
