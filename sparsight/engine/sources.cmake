@@ -14,7 +14,9 @@ kernel_sources(
   engine/file/kinds.cpp
   engine/file/mlp_tensors.cpp
   engine/gate_rule.cpp
+  engine/images/planes.cpp
   engine/patch_embedding.cpp
+  engine/prediction.cpp
   engine/preprocess.cpp
   engine/program.cpp
   engine/program_builder.cpp
@@ -38,7 +40,7 @@ kernel_sources(
   engine/transformer_block.cpp)
 
 # Decoding of files takes image libraries, which the Python package does without.
-if("data" IN_LIST SPARSIGHT_FOLDERS)
+if(SPARSIGHT_DECODE_IMAGES)
   kernel_sources(
     engine/images/bmp.cpp
     engine/images/decode.cpp
