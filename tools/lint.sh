@@ -3,7 +3,7 @@
 # clang-tidy skips a file that was clean, until it, a header that it includes or the settings change.
 set -euo pipefail
 problems=0
-mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp')
+mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- '*.h' '*.hpp' '*.c' '*.cpp')
 
 clang-format --dry-run -Werror "${sources[@]}" || { echo "formatting: run ./dev format"; problems=1; }
 
@@ -29,7 +29,7 @@ if git ls-files '*.md' ':!third_party' | xargs awk 'FNR == 1 { code = 0 } /^ *``
 fi
 
 # Standard output and standard error have one writer each, which escapes what could steer a terminal.
-if git grep -nE 'std::(cout|cerr|clog)\b|\b(printf|puts|putchar|perror)\(|\bf(printf|puts|write)\([^;]*std(out|err)' -- cli sparsight \
+if git grep -nE 'std::(cout|cerr|clog)\b|\b(printf|puts|putchar|perror)\(|\bf(printf|puts|write)\([^;]*std(out|err)' -- cli runtime sparsight \
   ':!cli/output.*' ':!sparsight/core/log.*' ':!*.md'; then
   echo "output: the lines above print by themselves; use output() (cli/output.h) or log_info() (sparsight/core/log.h)"
   problems=1
@@ -44,7 +44,7 @@ fi
 folder=build/lint
 mkdir -p "$folder" .cache/lint
 cmake -S . -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
-  -DSPARSIGHT_PYTHON="$PYTHON" >"$folder.log" 2>&1 || { cat "$folder.log"; exit 1; }
+  -DSPARSIGHT_BUILD_RUNTIME=ON -DSPARSIGHT_PYTHON="$PYTHON" >"$folder.log" 2>&1 || { cat "$folder.log"; exit 1; }
 tidy() {
   local file=$1 mark=.cache/lint/$2
   [ ! -e "$mark" ] || exit 0

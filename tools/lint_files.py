@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("sparsight/", "cli/", "tests/support/")
+FOLDERS = ("sparsight/", "runtime/", "cli/", "tests/support/")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 MODULE_HEADERS = re.compile(r"[<\"]torch/(?!headeronly)")
 

@@ -13,6 +13,7 @@ torch_free_sources(
   core/log.cpp
   core/machine.cpp
   core/nearest_name.cpp
+  core/number_text.cpp
   core/options.cpp
   core/printable.cpp
   core/printable_stream.cpp

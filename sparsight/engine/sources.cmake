@@ -14,7 +14,9 @@ kernel_sources(
   engine/file/kinds.cpp
   engine/file/mlp_tensors.cpp
   engine/gate_rule.cpp
+  engine/images/planes.cpp
   engine/patch_embedding.cpp
+  engine/prediction.cpp
   engine/preprocess.cpp
   engine/program.cpp
   engine/program_builder.cpp
@@ -37,6 +39,7 @@ kernel_sources(
   engine/steps/rows.cpp
   engine/transformer_block.cpp)
 
+# Decoding of files takes image libraries, which the Python package does without.
 if(SPARSIGHT_DECODE_IMAGES)
   kernel_sources(
     engine/images/bmp.cpp

@@ -4,12 +4,9 @@
 
 #include "sparsight/analysis/router_accuracy.h"
 #include "sparsight/core/error.h"
-#include "sparsight/report/format.h"
 
 namespace sparsight {
 namespace {
-
-constexpr size_t kNamedExperts = 3;
 
 LayerExperts experts_of(const Routing& routing) {
   const at::Tensor counts = at::bincount(routing.expert.masked_select(routing.kept), {}, routing.experts).cpu();
@@ -71,9 +68,7 @@ std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tenso
   std::vector<Prediction> predictions;
   for (int64_t i = 0; i < images; ++i) {
     const std::string& name = names.at(static_cast<size_t>(i));
-    predictions.push_back({name,
-                           likely_classes(loaded, output.logits[i], name, top),
-                           {},
+    predictions.push_back({{name, likely_classes(loaded, output.logits[i], name, top), {}},
                            images > 1 ? parts.of(at::full({1}, i, at::kLong)) : routings});
     Prediction& prediction = predictions.back();
     for (auto& [layer, routing] : prediction.routings)
@@ -91,40 +86,6 @@ std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tenso
 Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std::string& name, int64_t top,
                    const Routings& replay) {
   return predict_batch(loaded, transformed(loaded, image, name).unsqueeze(0), {name}, top, replay).front();
-}
-
-std::string to_text(const Prediction& prediction) {
-  std::string text = prediction.image + ": ";
-  for (size_t i = 0; i < prediction.classes.size(); ++i)
-    text += cat(i > 0 ? ", " : "", prediction.classes[i].name, " ", percent(prediction.classes[i].probability, 1));
-  for (const LayerExperts& layer : prediction.layers) {
-    text += cat("\n  ", layer.layer, ":");
-    if (const auto& found = layer.super_class)
-      text += cat(" super-class ", found->number, " (", found->name, ") ", percent(found->probability, 1), ",");
-    for (size_t i = 0; i < std::min(kNamedExperts, layer.shares.size()); ++i)
-      text += cat(i > 0 ? "," : "", " expert ", layer.shares[i].expert, " ", percent(layer.shares[i].share, 1));
-    if (layer.shares.size() > kNamedExperts) text += cat(", ", layer.shares.size() - kNamedExperts, " more");
-  }
-  return text;
-}
-
-Json to_json(const Prediction& prediction) {
-  const ClassProbability& best = prediction.classes.front();
-  Json json{
-      {"image", prediction.image}, {"class", best.name}, {"label", best.label}, {"probability", best.probability}};
-  json["classes"] = Json::array();
-  for (const ClassProbability& entry : prediction.classes)
-    json["classes"].push_back({{"class", entry.name}, {"label", entry.label}, {"probability", entry.probability}});
-  json["experts"] = Json::object();
-  for (const LayerExperts& layer : prediction.layers) {
-    Json shares = Json::array();
-    for (const ExpertShare& entry : layer.shares) shares.push_back({{"expert", entry.expert}, {"share", entry.share}});
-    json["experts"][layer.layer] = std::move(shares);
-    if (const auto& found = layer.super_class)
-      json["super_classes"][layer.layer] = {
-          {"super_class", found->name}, {"number", found->number}, {"probability", found->probability}};
-  }
-  return json;
 }
 
 }  // namespace sparsight

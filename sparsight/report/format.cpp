@@ -5,17 +5,7 @@
 
 namespace sparsight {
 
-std::string fixed(double value, int decimals) {
-  char text[400];  // the longest double has 309 digits before the point
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return text;
-}
-
 std::string signed_fixed(double value, int decimals) { return (value < 0 ? "" : "+") + fixed(value, decimals); }
-
-std::string percent(std::optional<double> fraction, int decimals) {
-  return fraction ? fixed(100 * *fraction, decimals) + " %" : "-";
-}
 
 std::string grouped(int64_t value) {
   std::string digits = std::to_string(value);

@@ -2,17 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+
+#include "sparsight/core/number_text.h"
 
 namespace sparsight {
 
-std::string fixed(double value, int decimals);                          // "0.046"
-std::string signed_fixed(double value, int decimals);                   // "+0.046", "-0.046"
-std::string percent(std::optional<double> fraction, int decimals = 2);  // "98.31 %", "-" without a value
-std::string grouped(int64_t value);                                     // "1,234,567"
-std::string duration(double seconds);                                   // "42 s", "2 min 33 s", "3 h 07 min"
-std::string split_name(const std::string& split);                       // "val" is "validation"; others unchanged
-std::string csv_quoted(const std::string& text);                        // as a field of CSV, RFC 4180
+std::string signed_fixed(double value, int decimals);  // "+0.046", "-0.046"
+std::string grouped(int64_t value);                    // "1,234,567"
+std::string duration(double seconds);                  // "42 s", "2 min 33 s", "3 h 07 min"
+std::string split_name(const std::string& split);      // "val" is "validation"; others unchanged
+std::string csv_quoted(const std::string& text);       // as a field of CSV, RFC 4180
 
 }  // namespace sparsight

@@ -8,6 +8,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/input_file.h"
 #include "sparsight/engine/images/pixels.h"
+#include "sparsight/engine/images/planes.h"
 
 namespace sparsight::engine {
 namespace {
@@ -56,41 +57,6 @@ const char* other_kind(ByteView bytes) {
   return "of an unknown kind";
 }
 
-// Weights of Pillow's convert("L"), ITU-R 601-2 in 16 bits.
-uint8_t luma(const uint8_t* rgb) {
-  return static_cast<uint8_t>((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);
-}
-
-void to_grey(Pixels& pixels) {
-  const size_t count = pixels.values.size() / 3;
-  for (size_t i = 0; i < count; ++i) pixels.values[i] = luma(pixels.values.data() + 3 * i);
-  pixels.values.resize(count);
-  pixels.channels = 1;
-}
-
-// Separates the channels and turns the image upright: from `start`, one column of the upright image is `step_x` and one
-// row `step_y` pixels in the stored one (EXIF 2.3, tag 0x0112).
-ByteImage upright_planes(const Pixels& pixels, int64_t channels) {
-  const int turn = pixels.orientation;
-  const bool swapped = turn >= 5;
-  const bool flip_x = turn == 2 || turn == 3 || turn == 6 || turn == 7;
-  const bool flip_y = turn == 3 || turn == 4 || turn == 7 || turn == 8;
-  const int64_t height = swapped ? pixels.width : pixels.height, width = swapped ? pixels.height : pixels.width;
-  int64_t step_y = swapped ? 1 : pixels.width, step_x = swapped ? pixels.width : 1, start = 0;
-  if (flip_y) start += (height - 1) * step_y, step_y = -step_y;
-  if (flip_x) start += (width - 1) * step_x, step_x = -step_x;
-  ByteImage image(channels, height, width);
-  uint8_t* to = image.bytes.data();
-  for (int64_t c = 0; c < channels; ++c) {
-    for (int64_t y = 0; y < height; ++y) {
-      const int64_t row = (start + y * step_y) * pixels.channels + (pixels.channels == 1 ? 0 : c);
-      const uint8_t* from = pixels.values.data() + row;
-      for (int64_t x = 0; x < width; ++x) *to++ = from[x * step_x * pixels.channels];
-    }
-  }
-  return image;
-}
-
 }  // namespace
 
 void check_image_size(int64_t height, int64_t width, int64_t max_pixels, const std::string& name) {
@@ -106,9 +72,11 @@ ByteImage decode_byte_image(ByteView bytes, const std::string& name, const Image
   const auto format = std::ranges::find_if(image_formats(), [&](const ImageFormat& each) { return each.is(bytes); });
   if (format == image_formats().end())
     fail(name, " is ", other_kind(bytes), "; images are read as ", image_kinds(), ", convert it");
-  Pixels pixels = format->decode(bytes, name, decoding.max_pixels);
-  if (decoding.channels == 1 && pixels.channels == 3) to_grey(pixels);
-  return upright_planes(pixels, decoding.channels == 0 ? pixels.channels : decoding.channels);
+  const Pixels pixels = format->decode(bytes, name, decoding.max_pixels);
+  ByteImage image(0, 0, 0);
+  upright_planes({pixels.values.data(), pixels.height, pixels.width, pixels.channels, pixels.width * pixels.channels},
+                 pixels.orientation, decoding.channels == 0 ? pixels.channels : decoding.channels, image);
+  return image;
 }
 
 ByteImage read_byte_image(const std::string& path, const ImageDecoding& decoding) {

@@ -1,0 +1,22 @@
+// The command line of sparsight-run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sparsight::run {
+
+struct Arguments {
+  std::string model;
+  std::vector<std::string> images;
+  int64_t top = 5;
+  int64_t threads = 0;  // 0: as many as there are processors
+  bool json = false, routing = false;
+};
+
+// Nothing for --help and --version, which have been answered then. Raises UsageError for a wrong command line.
+std::optional<Arguments> parse_arguments(int argc, char** argv);
+
+}  // namespace sparsight::run

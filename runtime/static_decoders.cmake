@@ -1,0 +1,32 @@
+# SPARSIGHT_STATIC_DECODERS: the image libraries and what they need, from archives where there are archives. Empty where
+# these do not link.
+set(SPARSIGHT_STATIC_DECODERS)
+if(NOT SPARSIGHT_DECODE_IMAGES)
+  return()
+endif()
+include(CheckCXXSourceCompiles)
+include(CMakePushCheckState)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(_decoders QUIET libtiff-4 libpng libwebp libturbojpeg)
+set(_names gif ${_decoders_STATIC_LIBRARIES})
+list(REMOVE_ITEM _names m pthread)
+list(REMOVE_DUPLICATES _names)
+set(_archives)
+foreach(_name IN LISTS _names)
+  find_library(SPARSIGHT_ARCHIVE_${_name} NAMES lib${_name}.a ${_name} HINTS ${_decoders_STATIC_LIBRARY_DIRS})
+  mark_as_advanced(SPARSIGHT_ARCHIVE_${_name})
+  if(SPARSIGHT_ARCHIVE_${_name})
+    list(APPEND _archives ${SPARSIGHT_ARCHIVE_${_name}})
+  endif()
+endforeach()
+set(_archives -Wl,--start-group ${_archives} -Wl,--end-group m)
+cmake_push_check_state(RESET)
+set(CMAKE_REQUIRED_LIBRARIES ${_archives} Threads::Threads)
+check_cxx_source_compiles("
+extern \"C\" { char tjInitDecompress(); char png_create_read_struct(); char WebPDecodeRGB(); char DGifOpen(); char TIFFClientOpen(); }
+int main() { return tjInitDecompress() + png_create_read_struct() + WebPDecodeRGB() + DGifOpen() + TIFFClientOpen(); }"
+  SPARSIGHT_ARCHIVES_LINK)
+cmake_pop_check_state()
+if(SPARSIGHT_ARCHIVES_LINK)
+  set(SPARSIGHT_STATIC_DECODERS ${_archives})
+endif()
