@@ -7,11 +7,13 @@ namespace sparsight::runtime {
 
 int64_t image_channels(const engine::Program& program) {
   const auto& preprocessing = program.info.preprocessing;
-  if (!preprocessing)
-    fail("this model does not say how an image becomes its pixels; transform the image and classify the pixels");
-  const int64_t channels = preprocessing->channels;
-  if (channels != 1 && channels != 3)
-    fail("this model takes pixels of ", channels, " channels, which are not those of an image; classify the pixels");
+  const int64_t channels = preprocessing ? preprocessing->channels : 0;
+  as_image_errors([&] {
+    if (!preprocessing)
+      fail("this model does not say how an image becomes its pixels; transform the image and classify the pixels");
+    if (channels != 1 && channels != 3)
+      fail("this model takes pixels of ", channels, " channels, which are not those of an image; classify the pixels");
+  });
   return channels;
 }
 

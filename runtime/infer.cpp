@@ -38,8 +38,9 @@ sparsight_infer_result result_from_caller(const sparsight_infer_result* result) 
   return known;
 }
 
-void open(std::shared_ptr<const sparsight::engine::ByteSource> file, sparsight_infer_model** model) {
-  *model = new sparsight_infer_model{sparsight::runtime::read_model(std::move(file))};
+void open(std::shared_ptr<const sparsight::engine::ByteSource> file, int64_t kept_experts,
+          sparsight_infer_model** model) {
+  *model = new sparsight_infer_model{sparsight::runtime::read_model(std::move(file), kept_experts)};
 }
 
 }  // namespace
@@ -48,12 +49,14 @@ const char* sparsight_infer_version() { return SPARSIGHT_VERSION; }
 
 const char* sparsight_infer_last_error() { return sparsight::runtime::last_error(); }
 
-int sparsight_infer_open(const char* path, sparsight_infer_model** model) {
+int sparsight_infer_open(const char* path, int64_t kept_experts, sparsight_infer_model** model) {
   return guarded(SPARSIGHT_INFER_BAD_MODEL, [&] {
     require(model, "model");
     *model = nullptr;
     require(path, "path");
-    open(sparsight::engine::open_file(path), model);
+    if (kept_experts < SPARSIGHT_INFER_ALL_EXPERTS)
+      fail_argument("kept_experts is ", kept_experts, "; give a number of experts, or SPARSIGHT_INFER_ALL_EXPERTS");
+    open(sparsight::engine::open_file(path), kept_experts, model);
   });
 }
 
@@ -63,7 +66,8 @@ int sparsight_infer_open_memory(const void* bytes, size_t count, sparsight_infer
     *model = nullptr;
     require(bytes, "bytes");
     if (count > PTRDIFF_MAX) fail_argument("a model of ", count, " bytes was given, more than memory has");
-    open(sparsight::engine::bytes_in_memory({static_cast<const uint8_t*>(bytes), count}, "the model in memory"), model);
+    open(sparsight::engine::bytes_in_memory({static_cast<const uint8_t*>(bytes), count}, "the model in memory"),
+         SPARSIGHT_INFER_ALL_EXPERTS, model);
   });
 }
 
@@ -125,7 +129,7 @@ int sparsight_infer_set_on_routing(sparsight_infer_session* session, sparsight_i
 
 int sparsight_infer_classify_pixels(sparsight_infer_session* session, const float* pixels, const int64_t shape[4],
                                     const sparsight_infer_result* result) {
-  return guarded(SPARSIGHT_INFER_BAD_IMAGE, [&] {
+  return guarded(SPARSIGHT_INFER_BAD_MODEL, [&] {
     require(session, "session");
     require(pixels, "pixels");
     require(shape, "shape");
@@ -136,7 +140,7 @@ int sparsight_infer_classify_pixels(sparsight_infer_session* session, const floa
 int sparsight_infer_classify_image(sparsight_infer_session* session, const uint8_t* bytes, int64_t height,
                                    int64_t width, int64_t channels, int64_t row_bytes,
                                    const sparsight_infer_result* result) {
-  return guarded(SPARSIGHT_INFER_BAD_IMAGE, [&] {
+  return guarded(SPARSIGHT_INFER_BAD_MODEL, [&] {
     require(session, "session");
     session->session.classify_image({bytes, height, width, channels, row_bytes}, result_from_caller(result));
   });
@@ -144,7 +148,7 @@ int sparsight_infer_classify_image(sparsight_infer_session* session, const uint8
 
 int sparsight_infer_classify_encoded(sparsight_infer_session* session, const void* bytes, size_t count,
                                      const sparsight_infer_result* result) {
-  return guarded(SPARSIGHT_INFER_BAD_IMAGE, [&] {
+  return guarded(SPARSIGHT_INFER_BAD_MODEL, [&] {
     require(session, "session");
     require(bytes, "bytes");
     if (count > static_cast<size_t>(sparsight::kMaxImageFileBytes))

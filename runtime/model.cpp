@@ -1,5 +1,7 @@
 #include "runtime/model.h"
 
+#include <algorithm>
+
 #include "runtime/image_pixels.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/engine/file/frozen_file.h"
@@ -17,9 +19,13 @@ std::vector<std::string> class_names(const engine::Program& program) {
 
 }  // namespace
 
-std::shared_ptr<const Model> read_model(std::shared_ptr<const engine::ByteSource> file) {
+std::shared_ptr<const Model> read_model(std::shared_ptr<const engine::ByteSource> file, int64_t kept_experts) {
+  constexpr int64_t kAll = engine::ExpertMemory::kAll;  // read now; with one fewer, when they are chosen
+  const engine::ExpertMemory memory{kept_experts == SPARSIGHT_INFER_ALL_EXPERTS ? kAll
+                                                                                : std::min(kept_experts, kAll - 1)};
   std::string isa = active_isa();
-  engine::Program program = engine::read_program(file, engine::read_header(*file));
+  const engine::FrozenHeader header = engine::read_header(*file);
+  engine::Program program = engine::read_program(std::move(file), header, memory);
   std::vector<std::string> classes = class_names(program);
   return std::make_shared<const Model>(Model{std::move(program), std::move(classes), std::move(isa)});
 }

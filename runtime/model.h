@@ -17,8 +17,8 @@ struct Model {
   std::string instruction_set;
 };
 
-// Raises Error for what is not a frozen model that this library runs.
-std::shared_ptr<const Model> read_model(std::shared_ptr<const engine::ByteSource> file);
+// Raises Error for what is not a frozen model that this library runs. kept_experts: of sparsight_infer_open().
+std::shared_ptr<const Model> read_model(std::shared_ptr<const engine::ByteSource> file, int64_t kept_experts);
 
 sparsight_infer_info model_info(const Model& model);
 

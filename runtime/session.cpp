@@ -87,20 +87,21 @@ void Session::classify_image(const engine::InterleavedView& image, const sparsig
   check_image(image);
   check_result(result, 1);
   engine::upright_planes(image, 1, image_channels(model_->program), image_);
-  run_image(image_, result);
+  write_pixels(image_);
+  run(pixels_.data(), 1, result);
 }
 
 void Session::classify_encoded(ByteView bytes, const sparsight_infer_result& result) {
   const Use use(*this);
   check_result(result, 1);
-  run_image(decode_image(bytes, image_channels(model_->program)), result);
+  write_pixels(decode_image(bytes, image_channels(model_->program)));
+  run(pixels_.data(), 1, result);
 }
 
-void Session::run_image(const engine::ByteImage& image, const sparsight_infer_result& result) {
+void Session::write_pixels(const engine::ByteImage& image) {
   const engine::Program& program = model_->program;
   pixels_.resize(static_cast<size_t>(program.pixels().numbers()));
-  program.info.preprocessing->run(image.view(), pixels_.data());
-  run(pixels_.data(), 1, result);
+  as_image_errors([&] { program.info.preprocessing->run(image.view(), pixels_.data()); });
 }
 
 // Each image is a capacity group of its own, so that images do not crowd out each other's tokens.

@@ -20,7 +20,8 @@ class Session {
   void set_threads(int64_t count);
   void set_on_routing(sparsight_infer_on_routing call, void* user);
 
-  // Each raises StatusError for wrong arguments and for a session that is in use, Error for images that are not taken.
+  // Each raises StatusError for wrong arguments, for a session that is in use and for images that are not taken, and
+  // Error where experts are read on demand and the file has been damaged since.
   void classify_pixels(const float* pixels, const int64_t* shape, const sparsight_infer_result& result);
   void classify_image(const engine::InterleavedView& image, const sparsight_infer_result& result);
   void classify_encoded(ByteView bytes, const sparsight_infer_result& result);
@@ -35,7 +36,7 @@ class Session {
   class Use;
 
   void run(const float* pixels, int64_t images, const sparsight_infer_result& result);
-  void run_image(const engine::ByteImage& image, const sparsight_infer_result& result);
+  void write_pixels(const engine::ByteImage& image);
   void write_result(const engine::Answer& answer, int64_t images, const sparsight_infer_result& result) const;
   sparsight_infer_routing view(int64_t decision, const engine::Routing& routing) const;
 

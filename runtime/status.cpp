@@ -35,6 +35,16 @@ void require(const void* pointer, const char* name) {
   if (!pointer) fail_argument(name, " is null");
 }
 
+void as_image_errors(FunctionRef<void()> work) {
+  try {
+    work();
+  } catch (const StatusError&) {
+    throw;
+  } catch (const Error& error) {
+    throw StatusError(SPARSIGHT_INFER_BAD_IMAGE, error.what());
+  }
+}
+
 int guarded(sparsight_infer_status of_errors, FunctionRef<void()> work) noexcept {
   try {
     work();

@@ -22,6 +22,9 @@ template <class... Parts>
 // Raises StatusError if the pointer that a caller gave as `name` is null.
 void require(const void* pointer, const char* name);
 
+// Does the work; an Error becomes one of the image that the caller gave.
+void as_image_errors(FunctionRef<void()> work);
+
 // Does the work; what it throws becomes a code and the text of last_error(). of_errors: the code of an Error that has
 // none of its own.
 int guarded(sparsight_infer_status of_errors, FunctionRef<void()> work) noexcept;

@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   sparsight_infer_model* model;
   sparsight_infer_session* session;
   sparsight_infer_info info;
-  check(sparsight_infer_open(argv[1], &model));
+  check(sparsight_infer_open(argv[1], SPARSIGHT_INFER_ALL_EXPERTS, &model));
   check(sparsight_infer_get_info(model, &info, sizeof info));
   check(sparsight_infer_open_session(model, &session));
 

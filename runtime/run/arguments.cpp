@@ -22,6 +22,11 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--threads", arguments.threads, "Number of threads (default: as many as there are processors)")
       ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+  app.add_option(
+         "--keep-experts", arguments.kept_experts,
+         "Number of experts that stay in memory; their weights are read when an image chooses them (default: all)")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()))
+      ->type_name("N");
   app.add_flag("--json", arguments.json, "Print one JSON object per line");
   app.add_flag("--routing", arguments.routing,
                "Print the experts that each layer used; with --json also the choices of each token");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@ struct Arguments {
   std::vector<std::string> images;
   int64_t top = 5;
   int64_t threads = 0;  // 0: as many as there are processors
+  int64_t kept_experts = std::numeric_limits<int64_t>::max();
   bool json = false, routing = false;
 };
 

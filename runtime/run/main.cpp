@@ -16,7 +16,7 @@ namespace {
 class Predictor {
  public:
   explicit Predictor(const Arguments& arguments)
-      : arguments_(arguments), model_(arguments.model), session_(model_, threads(arguments)) {}
+      : arguments_(arguments), model_(arguments.model, arguments.kept_experts), session_(model_, threads(arguments)) {}
 
   // Raises Error or infer::Error where the image cannot be classified.
   void answer(const std::string& path) {

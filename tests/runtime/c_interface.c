@@ -68,7 +68,7 @@ const char* use_each_function(const char* path, const void* bytes, size_t count,
   sparsight_infer_info info;
 
   CHECK(strcmp(sparsight_infer_version(), "0.1.0") == 0);
-  CHECK_OK(sparsight_infer_open(path, &model));
+  CHECK_OK(sparsight_infer_open(path, SPARSIGHT_INFER_ALL_EXPERTS, &model));
   CHECK_OK(sparsight_infer_open_memory(bytes, count, &from_memory));
   CHECK_OK(sparsight_infer_close(from_memory));
 

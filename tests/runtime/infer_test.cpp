@@ -30,6 +30,12 @@ const std::string& vit_file() {
   return file;
 }
 
+std::string write_vit(const std::string& name) {
+  const std::string path = ::testing::TempDir() + "infer_test_" + name + ".sparsight";
+  std::ofstream(path, std::ios::binary) << vit_file();
+  return path;
+}
+
 std::vector<float> random_pixels(int64_t images, uint64_t seed) {
   std::mt19937_64 engine(seed);
   std::uniform_real_distribution<float> uniform(0, 1);
@@ -105,8 +111,7 @@ class InferMisuse : public ::testing::Test {
 }  // namespace
 
 TEST(Infer, IsUsedFromC) {
-  const std::string path = ::testing::TempDir() + "infer_test.sparsight", image = test::bmp_image(40, 50);
-  std::ofstream(path, std::ios::binary) << vit_file();
+  const std::string path = write_vit("c"), image = test::bmp_image(40, 50);
   const char* const wrong =
       use_each_function(path.c_str(), vit_file().data(), vit_file().size(), image.data(), image.size());
   EXPECT_EQ(wrong, nullptr) << wrong << " (" << sparsight_infer_last_error() << ")";
@@ -188,6 +193,28 @@ TEST(Infer, AnswersEightThreadsAlike) {
   EXPECT_EQ(equal, 8 * 20);
 }
 
+// The same bits however many experts stay in memory; a file that is damaged after it was opened is an error then.
+TEST(Infer, ReadsExpertsWhenTheyAreChosen) {
+  const std::string path = write_vit("experts");
+  const std::vector<float> want = classify(open_session(open_model()), random_pixels(3, 8));
+  for (const int64_t kept : {int64_t{0}, int64_t{1}, INT64_MAX}) {
+    sparsight_infer_model* model = nullptr;
+    ASSERT_EQ(sparsight_infer_open(path.c_str(), kept, &model), SPARSIGHT_INFER_OK) << sparsight_infer_last_error();
+    const ModelHandle close(model);
+    const SessionHandle session = open_session(close);
+    for (int repeat = 0; repeat < 3; ++repeat) EXPECT_EQ(classify(session, random_pixels(3, 8)), want) << kept;
+  }
+  sparsight_infer_model* model = nullptr;
+  ASSERT_EQ(sparsight_infer_open(path.c_str(), 0, &model), SPARSIGHT_INFER_OK);
+  const SessionHandle session = open_session(ModelHandle(model));
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << vit_file().substr(0, 100);
+  const int64_t shape[4] = {1, 3, test::kVitSide, test::kVitSide};
+  const sparsight_infer_result result{sizeof result, 1, nullptr, nullptr, nullptr};
+  const std::vector<float> pixels = random_pixels(1, 8);
+  EXPECT_EQ(failure(sparsight_infer_classify_pixels(session.get(), pixels.data(), shape, &result)).substr(0, 2), "2:");
+  std::remove(path.c_str());
+}
+
 TEST(Infer, AllocatesNothingAfterItsFirstRuns) {
   const SessionHandle session = open_session(open_model());
   const std::vector<float> pixels = random_pixels(2, 5);
@@ -258,9 +285,11 @@ TEST_F(InferMisuse, RefusesNullPointers) {
   sparsight_infer_info info{};
   sparsight_infer_routing routing{};
   const int64_t shape[4] = {1, 3, test::kVitSide, test::kVitSide};
-  EXPECT_EQ(failure(sparsight_infer_open(nullptr, &model)), "1: path is null");
+  EXPECT_EQ(failure(sparsight_infer_open(nullptr, -1, &model)), "1: path is null");
   EXPECT_EQ(model, nullptr);
-  EXPECT_EQ(failure(sparsight_infer_open("model", nullptr)), "1: model is null");
+  EXPECT_EQ(failure(sparsight_infer_open("model", -1, nullptr)), "1: model is null");
+  EXPECT_EQ(failure(sparsight_infer_open("model", -2, &model)),
+            "1: kept_experts is -2; give a number of experts, or SPARSIGHT_INFER_ALL_EXPERTS");
   EXPECT_EQ(failure(sparsight_infer_open_memory(nullptr, 5, &model)), "1: bytes is null");
   EXPECT_EQ(failure(sparsight_infer_open_memory("text", 4, nullptr)), "1: model is null");
   EXPECT_EQ(failure(sparsight_infer_get_info(nullptr, &info, sizeof info)), "1: model is null");
@@ -339,9 +368,9 @@ TEST_F(InferMisuse, RefusesWhatIsNotAnImage) {
 
 TEST_F(InferMisuse, RefusesWhatIsNotAModel) {
   sparsight_infer_model* model = nullptr;
-  EXPECT_EQ(failure(sparsight_infer_open("no/such\nfile", &model)).substr(0, 2), "2:");
+  EXPECT_EQ(failure(sparsight_infer_open("no/such\nfile", -1, &model)).substr(0, 2), "2:");
   EXPECT_EQ(std::string(sparsight_infer_last_error()).find('\n'), std::string::npos);
-  EXPECT_EQ(failure(sparsight_infer_open("/", &model)).substr(0, 2), "2:");
+  EXPECT_EQ(failure(sparsight_infer_open("/", -1, &model)).substr(0, 2), "2:");
   std::string damaged = vit_file();
   damaged[damaged.size() / 2] ^= 4;
   EXPECT_EQ(failure(sparsight_infer_open_memory(damaged.data(), damaged.size(), &model)).substr(0, 2), "2:");
@@ -349,7 +378,7 @@ TEST_F(InferMisuse, RefusesWhatIsNotAModel) {
   EXPECT_EQ(failure(sparsight_infer_open_memory(vit_file().data(), SIZE_MAX, &model)).substr(0, 2), "1:");
   EXPECT_EQ(model, nullptr);
   std::string long_path(5000, 'x');
-  EXPECT_EQ(failure(sparsight_infer_open(long_path.c_str(), &model)).substr(0, 2), "2:");
+  EXPECT_EQ(failure(sparsight_infer_open(long_path.c_str(), -1, &model)).substr(0, 2), "2:");
 }
 
 // A model that was made without saying how images become pixels.

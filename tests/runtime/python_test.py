@@ -55,6 +55,9 @@ def refused(kind, call, words):
         raise AssertionError(words)
 
 
+assert infer.open(path, kept_experts=1).logits(batch).tolist() == logits.tolist()
+refused(infer.Error, lambda: infer.open(path, kept_experts=-3), "kept_experts is -3")
+refused(ValueError, lambda: infer.open(b"text", kept_experts=1), "kept_experts")
 refused(infer.Error, lambda: infer.open("nothing"), "No such file")
 refused(infer.Error, lambda: infer.open(b"text"), "is not a frozen model")
 refused(infer.Error, lambda: infer.open(path, threads=0), "0 threads")

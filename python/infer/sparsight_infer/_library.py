@@ -34,7 +34,7 @@ class RawRouting(ctypes.Structure):
 OnRouting = ctypes.CFUNCTYPE(c_int, c_void_p, c_int64, POINTER(RawRouting))
 
 ARGUMENTS = {
-    "open": [c_char_p, POINTER(c_void_p)],
+    "open": [c_char_p, c_int64, POINTER(c_void_p)],
     "open_memory": [c_char_p, c_size_t, POINTER(c_void_p)],
     "close": [c_void_p],
     "get_info": [c_void_p, POINTER(Info), c_size_t],

@@ -37,21 +37,27 @@ class Routing(NamedTuple):
         return {int(e): float(counts[e] / len(mine)) for e in numpy.argsort(-counts, kind="stable") if counts[e] > 0}
 
 
-def open(model, threads=1):
-    """A frozen model from its path, or from its bytes. threads: how many each answer is computed on."""
-    return Model(model, threads)
+def open(model, threads=1, kept_experts=None):
+    """A frozen model from its path, or from its bytes.
+
+    threads: how many each answer is computed on. kept_experts: of a model from its path, reads an expert's weights when
+    an image chooses it, and keeps so many in memory; None: all are read now.
+    """
+    return Model(model, threads, kept_experts)
 
 
 class Model:
     """May be used from any number of threads, each of which has its own memory and its own last routing."""
 
-    def __init__(self, model, threads=1):
+    def __init__(self, model, threads=1, kept_experts=None):
         handle = ctypes.c_void_p()
         if isinstance(model, (bytes, bytearray, memoryview)):
+            if kept_experts is not None:
+                raise ValueError("kept_experts is for models from a path; one from bytes has all experts in memory")
             content = bytes(model)
             call("open_memory", content, len(content), ctypes.byref(handle))
         else:
-            call("open", os.fsencode(model), ctypes.byref(handle))
+            call("open", os.fsencode(model), -1 if kept_experts is None else kept_experts, ctypes.byref(handle))
         self._handle = handle
         weakref.finalize(self, LIBRARY.sparsight_infer_close, handle)
         self._info = Info()

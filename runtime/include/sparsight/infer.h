@@ -89,9 +89,13 @@ SPARSIGHT_INFER_API const char* sparsight_infer_version(void);
  * until the next such call. Never null. */
 SPARSIGHT_INFER_API const char* sparsight_infer_last_error(void);
 
-SPARSIGHT_INFER_API int sparsight_infer_open(const char* path, sparsight_infer_model** model);
+/* kept_experts: SPARSIGHT_INFER_ALL_EXPERTS reads all weights now. Otherwise an expert's weights (in all layers) are
+ * read when an image chooses it, and so many experts stay in memory, the least recently used being dropped first; the
+ * file stays open. 0 keeps those of the current run alone. Answers have the same bits. */
+#define SPARSIGHT_INFER_ALL_EXPERTS (-1)
+SPARSIGHT_INFER_API int sparsight_infer_open(const char* path, int64_t kept_experts, sparsight_infer_model** model);
 
-/* The bytes are copied. */
+/* The bytes are copied, all of them. */
 SPARSIGHT_INFER_API int sparsight_infer_open_memory(const void* bytes, size_t count, sparsight_infer_model** model);
 
 /* Sessions that are still open keep what they need. Null is allowed. */
@@ -119,7 +123,7 @@ SPARSIGHT_INFER_API int sparsight_infer_set_on_routing(sparsight_infer_session* 
                                                        sparsight_infer_on_routing call, void* user);
 
 /* pixels: [B,C,H,W] from 0 to 1, as the model normalises them itself. shape: {B, C, H, W}. Nothing is allocated after
- * the first runs with as many images. */
+ * the first runs with as many images, if all weights are in memory. */
 SPARSIGHT_INFER_API int sparsight_infer_classify_pixels(sparsight_infer_session* session, const float* pixels,
                                                         const int64_t shape[4], const sparsight_infer_result* result);
 

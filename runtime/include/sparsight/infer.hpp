@@ -78,9 +78,10 @@ struct Prediction {
 
 class Model {
  public:
-  explicit Model(const std::string& path) {
+  // kept_experts: those that stay in memory where experts are read when they are chosen (sparsight/infer.h).
+  explicit Model(const std::string& path, int64_t kept_experts = SPARSIGHT_INFER_ALL_EXPERTS) {
     sparsight_infer_model* model = nullptr;
-    check(sparsight_infer_open(path.c_str(), &model));
+    check(sparsight_infer_open(path.c_str(), kept_experts, &model));
     model_.reset(model);
   }
   explicit Model(std::span<const std::byte> bytes) {
