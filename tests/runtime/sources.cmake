@@ -3,6 +3,7 @@ if(NOT SPARSIGHT_BUILD_RUNTIME)
 endif()
 torch_free_tests(
   runtime/infer_hpp_test.cpp
+  runtime/infer_misuse_test.cpp
   runtime/infer_test.cpp
   support/count_allocations.cpp
   support/small_vit.cpp)
