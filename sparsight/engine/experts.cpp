@@ -2,8 +2,11 @@
 
 #include <array>
 
+#include "sparsight/core/error.h"
 #include "sparsight/engine/expert_rows.h"
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_layers.h"
+#include "sparsight/engine/onnx/onnx_routing.h"
 #include "sparsight/kernels/experts/grouped_linear.h"
 #include "sparsight/kernels/routing/combine_parts.h"
 #include "sparsight/kernels/workspace.h"
@@ -98,6 +101,71 @@ void LayeredExperts::visit(Fields& fields) {
     fields.require(layer.experts == before.experts && layer.inputs * halves == before.outputs,
                    "layers of as many experts, which read what the one before writes");
   });
+}
+
+namespace {
+
+OnnxName take_chosen(OnnxGraph& graph, const OnnxName& all, const OnnxName& chosen) {
+  return chosen.empty() ? all : graph.gather(all, chosen, 0);
+}
+
+// Each image's k experts on all its tokens.
+OnnxName export_experts_of_images(OnnxGraph& graph, const Experts& experts, const OnnxName& tokens,
+                                  const OnnxRouting& routing) {
+  const int64_t k = routing.k;
+  OnnxName rows = tokens;
+  if (k > 1) {
+    const OnnxName repeated = graph.node("Expand", {graph.unsqueeze(tokens, 1), graph.integers({1, k, 1, 1})});
+    rows = graph.reshape(repeated, {-1, routing.tokens, experts.width()});
+  }
+  const OnnxName made = experts.export_rows(graph, rows, graph.reshape(routing.of_image, {-1}));
+  const OnnxName by_choice = graph.reshape(made, {-1, k, routing.tokens, experts.outputs()});
+  const OnnxName gates = graph.unsqueeze(graph.transpose(routing.gates, {0, 2, 1}), -1);
+  return graph.sum(graph.multiply(by_choice, gates), 1, false);
+}
+
+}  // namespace
+
+OnnxName Experts::export_onnx(OnnxGraph& graph, const OnnxName& tokens, const OnnxRouting& routing) const {
+  if (!routing.of_image.empty()) return export_experts_of_images(graph, *this, tokens, routing);
+  OnnxName made = export_rows(graph, graph.reshape(tokens, {1, -1, width()}), "");  // [E,T,O]
+  if (routing.is_gated()) {
+    const OnnxName gates = graph.transpose(graph.reshape(all_gates(graph, routing), {-1, count()}), {1, 0});
+    made = graph.multiply(made, graph.unsqueeze(gates, -1));
+  }
+  return graph.reshape(graph.sum(made, 0, false), {-1, routing.tokens, outputs()});
+}
+
+OnnxName MlpExperts::export_rows(OnnxGraph& graph, const OnnxName& rows, const OnnxName& chosen) const {
+  const OnnxMlps mlps = onnx_mlps(graph, weights_);
+  const auto linear = [&](const OnnxName& x, const OnnxName& weight, const OnnxName& bias) {
+    const OnnxName y = graph.matmul(x, take_chosen(graph, weight, chosen));
+    return bias.empty() ? y : graph.add(y, take_chosen(graph, bias, chosen));
+  };
+  return linear(onnx_activation(graph, activation_, linear(rows, mlps.w1, mlps.b1)), mlps.w2, mlps.b2);
+}
+
+OnnxName ExpertLinear::export_onnx(OnnxGraph& graph, const std::string& name, const OnnxName& rows,
+                                   const OnnxName& chosen) const {
+  const OnnxName all = graph.floats(name + ".weight", weight, {experts, inputs, outputs});
+  const OnnxName y = graph.matmul(rows, take_chosen(graph, all, chosen));
+  if (bias.empty()) return y;
+  return graph.add(y, take_chosen(graph, graph.floats(name + ".bias", bias, {experts, 1, outputs}), chosen));
+}
+
+OnnxName LayeredExperts::export_rows(OnnxGraph& graph, const OnnxName& rows, const OnnxName& chosen) const {
+  OnnxName x = rows;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    x = layers_[i].export_onnx(graph, cat("layers.", i), x, chosen);
+    if (i + 1 == layers_.size()) break;
+    if (!gated_) {
+      x = onnx_activation(graph, activation_, x);
+    } else {
+      const std::vector<OnnxName> halves = graph.nodes("Split", {x}, 2, {{"axis", 2}});
+      x = graph.multiply(onnx_activation(graph, activation_, halves[0]), halves[1]);
+    }
+  }
+  return x;
 }
 
 }  // namespace sparsight::engine

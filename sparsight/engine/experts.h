@@ -2,6 +2,7 @@
 // engine/conv_experts.h. Letters: moe/axes.md; R rows, grouped by expert; O their outputs.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sparsight/kernels/experts/packed_experts.h"
@@ -16,6 +17,8 @@ struct WeightForm {
 };
 
 class Fields;
+class OnnxGraph;
+struct OnnxRouting;
 
 class Experts {
  public:
@@ -34,6 +37,14 @@ class Experts {
                    float* out) const;
   // rows: [R,D], of which expert e has offsets[e] .. offsets[e+1]; out: [R,O].
   virtual void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const = 0;
+
+  // Adds what run() computes to a graph, without the residual: tokens [N,S,D] -> [N,S,O] (engine/onnx/onnx_routing.h).
+  // By default every expert computes every token, times its gate or 0; experts of whole images alone are computed only
+  // where they are chosen, with weights gathered for each image.
+  virtual std::string export_onnx(OnnxGraph& graph, const std::string& tokens, const OnnxRouting& routing) const;
+  // The same for run_rows(): rows [X,R,D] -> [X,R,O] of X experts. chosen: [X], their numbers; "" for all E, which may
+  // have the same rows, [1,R,D].
+  virtual std::string export_rows(OnnxGraph& graph, const std::string& rows, const std::string& chosen) const = 0;
 };
 
 // Two layers between equal widths.
@@ -48,6 +59,7 @@ class MlpExperts final : public Experts {
   int64_t bytes() const override { return weights_.bytes(); }
   const char* kind() const override { return "mlp"; }
   void visit(Fields& fields) override;
+  std::string export_rows(OnnxGraph& graph, const std::string& rows, const std::string& chosen) const override;
   void run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens, const float* residual,
            float* out) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
@@ -65,6 +77,9 @@ struct ExpertLinear {
   void run(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const;
   int64_t bytes() const { return 4 * static_cast<int64_t>(weight.size() + bias.size()); }
   void visit(Fields& fields, const char* name);
+  // As Experts::export_rows().
+  std::string export_onnx(OnnxGraph& graph, const std::string& name, const std::string& rows,
+                          const std::string& chosen) const;
 };
 
 // Linear layers with an activation between each two; in fp32.
@@ -80,6 +95,7 @@ class LayeredExperts final : public Experts {
   int64_t bytes() const override;
   const char* kind() const override { return "layers"; }
   void visit(Fields& fields) override;
+  std::string export_rows(OnnxGraph& graph, const std::string& rows, const std::string& chosen) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
 
  private:

@@ -12,6 +12,11 @@ kernel_sources(
   engine/file/frozen_header.cpp
   engine/file/kinds.cpp
   engine/gate_rule.cpp
+  engine/onnx/onnx_capacity.cpp
+  engine/onnx/onnx_export.cpp
+  engine/onnx/onnx_graph.cpp
+  engine/onnx/onnx_layers.cpp
+  engine/onnx/onnx_routing.cpp
   engine/patch_embedding.cpp
   engine/preprocess.cpp
   engine/program.cpp
