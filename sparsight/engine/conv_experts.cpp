@@ -168,117 +168,49 @@ void BlockExperts::visit(Fields& fields) {
   });
 }
 
-// Windows are gathered from patches with one zero appended, which stands for the padding.
-OnnxName PatchWindows::export_onnx(OnnxGraph& graph, const OnnxName& rows) const {
-  const int64_t numbers = channels * side * side;
-  std::vector<int64_t> taken;
-  for (int64_t position = 0; position < positions(); ++position) {
-    const int64_t top = position / across() * stride - padding, left = position % across() * stride - padding;
-    for (int64_t c = 0; c < channels; ++c)
-      for (int64_t i = top; i < top + kernel; ++i)
-        for (int64_t j = left; j < left + kernel; ++j)
-          taken.push_back(i >= 0 && i < side && j >= 0 && j < side ? (c * side + i) * side + j : numbers);
+OnnxName PatchWindows::export_onnx(OnnxGraph& graph, const ExpertLinear& filters, int64_t expert,
+                                   const OnnxName& patches) const {
+  const int64_t count = filters.outputs;
+  std::vector<float> weight;  // [F,channels,kernel,kernel] of [taps,F]
+  for (int64_t f = 0; f < count; ++f)
+    for (int64_t tap = 0; tap < taps(); ++tap)
+      weight.push_back(filters.weight[static_cast<size_t>((expert * taps() + tap) * count + f)]);
+  const std::string name = cat("experts.", expert, ".filters");
+  std::vector<OnnxName> inputs{patches, graph.floats(name + ".weight", weight, {count, channels, kernel, kernel})};
+  if (!filters.bias.empty()) {
+    const float* const bias = filters.bias.data() + expert * count;
+    inputs.push_back(graph.floats(name + ".bias", {bias, bias + count}, {count}));
   }
-  const OnnxName padded = graph.node("Pad", {rows, graph.integers({0, 0, 0, 0, 0, 1})});
-  const OnnxName windows = graph.gather(padded, graph.integers(taken, {positions(), taps()}), 2);
-  const OnnxName dims = graph.integers({0, -1, taps()});  // 0: as it is
-  return graph.node("Reshape", {windows, dims});
+  return graph.node("Conv", inputs,
+                    {{"strides", std::vector<int64_t>{stride, stride}}, {"pads", std::vector<int64_t>(4, padding)}});
 }
 
-OnnxName PatchConvExperts::export_rows(OnnxGraph& graph, const OnnxName& rows, const OnnxName& chosen) const {
-  const OnnxName map = filters_.export_onnx(graph, "filters", windows_.export_onnx(graph, rows), chosen);
-  const OnnxName active = onnx_activation(graph, activation_, map);
-  const OnnxName positions = graph.reshape(active, {0, -1, windows_.positions(), filters_.outputs});
-  const OnnxName pooled = mean_ ? graph.mean(positions, {2}, false) : graph.sum(positions, 2, false);
-  return output_.export_onnx(graph, "output", pooled, chosen);
+OnnxName PatchConvExperts::export_expert(OnnxGraph& graph, int64_t expert, const OnnxName& rows) const {
+  const OnnxName patches = graph.reshape(rows, {-1, windows_.channels, windows_.side, windows_.side});
+  const OnnxName active = onnx_activation(graph, activation_, windows_.export_onnx(graph, filters_, expert, patches));
+  const OnnxName mean = graph.mean(active, {2, 3}, false);
+  const OnnxName pooled = mean_ ? mean : graph.multiply(mean, graph.number(static_cast<float>(windows_.positions())));
+  return output_.export_onnx(graph, "output", expert, pooled);
 }
 
-OnnxName NormConvExperts::export_convolutions(OnnxGraph& graph, const OnnxName& x) const {
-  const int64_t experts = count(), channels = windows_.channels, side = windows_.side, kernel = windows_.kernel,
-                filters = filters_.outputs, taps = windows_.taps();
-  std::vector<float> weight;  // [E F,channels,kernel,kernel]
-  for (int64_t e = 0; e < experts; ++e)
-    for (int64_t f = 0; f < filters; ++f)
-      for (int64_t tap = 0; tap < taps; ++tap)
-        weight.push_back(filters_.weight[static_cast<size_t>((e * taps + tap) * filters + f)]);
-  const std::vector<int64_t> of_channels{experts, channels, 1};
-  const OnnxName normed = graph.add(graph.multiply(x, graph.floats("scale", scale_, of_channels)),
-                                    graph.floats("shift", shift_, of_channels));
-  const OnnxName active =
-      graph.reshape(onnx_activation(graph, activation_, normed), {-1, experts * channels, side, side});
-  std::vector<OnnxName> inputs{active,
-                               graph.floats("filters.weight", weight, {experts * filters, channels, kernel, kernel})};
-  if (!filters_.bias.empty()) inputs.push_back(graph.floats("filters.bias", filters_.bias, {experts * filters}));
-  const OnnxName made =
-      graph.node("Conv", inputs, {{"group", experts}, {"pads", std::vector<int64_t>(4, windows_.padding)}});
-  return graph.reshape(made, {-1, experts, filters * windows_.positions()});
+OnnxName NormConvExperts::export_expert(OnnxGraph& graph, int64_t expert, const OnnxName& rows) const {
+  const int64_t channels = windows_.channels, own = filters_.outputs * windows_.positions();
+  const auto of_channels = [&](const char* name, const std::vector<float>& all) {
+    const auto first = all.begin() + expert * channels;
+    return graph.floats(cat("experts.", expert, ".", name), {first, first + channels}, {channels, 1, 1});
+  };
+  const OnnxName patches = graph.reshape(rows, {-1, channels, windows_.side, windows_.side});
+  const OnnxName normed =
+      graph.add(graph.multiply(patches, of_channels("scale", scale_)), of_channels("shift", shift_));
+  const OnnxName made = windows_.export_onnx(graph, filters_, expert, onnx_activation(graph, activation_, normed));
+  const OnnxName zeros = graph.integers({0, expert * own, 0, outputs() - (expert + 1) * own});  // of other experts
+  return graph.node("Pad", {graph.reshape(made, {-1, own}), zeros});
 }
 
-OnnxName NormConvExperts::export_onnx(OnnxGraph& graph, const OnnxName& tokens, const OnnxRouting& routing) const {
-  const auto of_experts = [&](const OnnxName& x) { return graph.reshape(x, {-1, count(), 1}); };
-  OnnxName patches = graph.reshape(tokens, {-1, 1, windows_.channels, windows_.positions()});
-  if (routing.is_gated() && gates_input_)
-    patches = graph.multiply(patches, graph.unsqueeze(of_experts(all_gates(graph, routing)), -1));
-  OnnxName made = export_convolutions(graph, patches);
-  if (routing.is_gated())
-    made = graph.multiply(made, of_experts(gates_input_ ? all_taken(graph, routing) : all_gates(graph, routing)));
-  return graph.reshape(made, {-1, routing.tokens, outputs()});
-}
-
-// (Each expert has rows of its own: nobody chooses some of these experts.)
-OnnxName NormConvExperts::export_rows(OnnxGraph& graph, const OnnxName& rows, const OnnxName& chosen) const {
-  SPARSIGHT_CHECK(chosen.empty());
-  const int64_t experts = count(), each = outputs() / experts;
-  const OnnxName patches =
-      graph.reshape(graph.transpose(rows, {1, 0, 2}), {-1, experts, windows_.channels, windows_.positions()});
-  const OnnxName made = graph.transpose(export_convolutions(graph, patches), {1, 0, 2});  // [E,R,F positions]
-  std::vector<float> own(static_cast<size_t>(experts * experts));  // whether they are its channels
-  for (int64_t e = 0; e < experts; ++e) own[static_cast<size_t>(e * experts + e)] = 1;
-  const OnnxName placed = graph.multiply(graph.reshape(made, {experts, -1, 1, each}),
-                                         graph.floats("own_channels", own, {experts, 1, experts, 1}));
-  return graph.reshape(placed, {experts, -1, outputs()});
-}
-
-OnnxName BlockExperts::export_block(OnnxGraph& graph, int64_t expert, const OnnxName& rows) const {
+OnnxName BlockExperts::export_expert(OnnxGraph& graph, int64_t expert, const OnnxName& rows) const {
   const OnnxName map = graph.transpose(graph.reshape(rows, {-1, in_.height, in_.width, in_.channels}), {0, 3, 1, 2});
   const OnnxName made = blocks_[static_cast<size_t>(expert)].export_onnx(graph, map, in_);
   return graph.reshape(graph.transpose(made, {0, 2, 3, 1}), {-1, outputs()});
-}
-
-// Convolutions have no batches of weights, so each expert gets the rows that chose it.
-OnnxName BlockExperts::export_onnx(OnnxGraph& graph, const OnnxName& tokens, const OnnxRouting& routing) const {
-  const OnnxName rows = graph.reshape(tokens, {-1, width()});
-  OnnxName sum;
-  if (!routing.is_gated()) {
-    for (int64_t e = 0; e < count(); ++e) {
-      const OnnxName made = export_block(graph, e, rows);
-      sum = e == 0 ? made : graph.add(sum, made);
-    }
-    return graph.reshape(sum, {-1, routing.tokens, outputs()});
-  }
-  const OnnxName gates = graph.reshape(all_gates(graph, routing), {-1, count()}),
-                 total = graph.node("Shape", {rows}, {{"start", 0}, {"end", 1}});
-  sum = graph.node("ConstantOfShape", {graph.concat({total, graph.integers({outputs()})}, 0)});
-  for (int64_t e = 0; e < count(); ++e) {
-    const OnnxName gate = graph.slice(gates, 1, e, e + 1);
-    const OnnxName taken = graph.node("NonZero", {graph.reshape(gate, {-1})});  // [1,R]
-    const OnnxName row = graph.reshape(taken, {-1});
-    const OnnxName made =
-        graph.multiply(export_block(graph, e, graph.gather(rows, row, 0)), graph.gather(gate, row, 0));
-    sum = graph.node("ScatterND", {sum, graph.transpose(taken, {1, 0}), graph.add(graph.gather(sum, row, 0), made)});
-  }
-  return graph.reshape(sum, {-1, routing.tokens, outputs()});
-}
-
-// (As those of NormConvExperts.)
-OnnxName BlockExperts::export_rows(OnnxGraph& graph, const OnnxName& rows, const OnnxName& chosen) const {
-  SPARSIGHT_CHECK(chosen.empty());
-  std::vector<OnnxName> made;
-  for (int64_t e = 0; e < count(); ++e) {
-    const OnnxName own = graph.reshape(graph.slice(rows, 0, e, e + 1), {-1, width()});
-    made.push_back(graph.unsqueeze(export_block(graph, e, own), 0));
-  }
-  return graph.concat(made, 0);
 }
 
 }  // namespace sparsight::engine

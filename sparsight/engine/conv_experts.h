@@ -17,8 +17,10 @@ struct PatchWindows {
   int64_t taps() const { return channels * kernel * kernel; }
   // rows: [R, channels side side]; out: [R positions, taps], in the order (channel, row, column).
   void gather(cpu::Threads& threads, const float* rows, int64_t count, float* out) const;
-  // The same in a graph: [X,R,channels side side] -> [X,R positions,taps].
-  std::string export_onnx(OnnxGraph& graph, const std::string& rows) const;
+  // Adds one expert's convolution of patches [R,channels,side,side] with `filters`, of these taps: ->
+  // [R,F,across,across].
+  std::string export_onnx(OnnxGraph& graph, const ExpertLinear& filters, int64_t expert,
+                          const std::string& patches) const;
 };
 
 // Convolution, activation, pooling over positions, linear layer: conv of moe/experts/.
@@ -37,7 +39,7 @@ class PatchConvExperts final : public Experts {
   int64_t bytes() const override { return filters_.bytes() + output_.bytes(); }
   const char* kind() const override { return "patch convolution"; }
   void visit(Fields& fields) override;
-  std::string export_rows(OnnxGraph& graph, const std::string& rows, const std::string& chosen) const override;
+  std::string export_expert(OnnxGraph& graph, int64_t expert, const std::string& rows) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
 
  private:
@@ -69,17 +71,14 @@ class NormConvExperts final : public Experts {
   int64_t bytes() const override { return filters_.bytes() + 4 * static_cast<int64_t>(scale_.size() + shift_.size()); }
   const char* kind() const override { return "norm and convolution"; }
   void visit(Fields& fields) override;
-  std::string export_onnx(OnnxGraph& graph, const std::string& tokens, const OnnxRouting& routing) const override;
-  std::string export_rows(OnnxGraph& graph, const std::string& rows, const std::string& chosen) const override;
+  std::string export_expert(OnnxGraph& graph, int64_t expert, const std::string& rows) const override;
+  bool gates_rows() const override { return gates_input_; }
   void run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens, const float* residual,
            float* out) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
 
  private:
   PatchWindows windows_;
-  // x: [R,E or 1,channels,positions] -> [R,E,F positions], what each expert writes to its channels.
-  std::string export_convolutions(OnnxGraph& graph, const std::string& x) const;
-
   std::vector<float> scale_, shift_;
   Activation activation_ = Activation::gelu;
   ExpertLinear filters_;
@@ -97,13 +96,10 @@ class BlockExperts final : public Experts {
   int64_t bytes() const override;
   const char* kind() const override { return "blocks"; }
   void visit(Fields& fields) override;
-  std::string export_onnx(OnnxGraph& graph, const std::string& tokens, const OnnxRouting& routing) const override;
-  std::string export_rows(OnnxGraph& graph, const std::string& rows, const std::string& chosen) const override;
+  std::string export_expert(OnnxGraph& graph, int64_t expert, const std::string& rows) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
 
  private:
-  std::string export_block(OnnxGraph& graph, int64_t expert, const std::string& rows) const;  // [R,D] -> [R,O]
-
   std::vector<ConvChain> blocks_;
   ConvChain::Map in_;
 };

@@ -39,12 +39,10 @@ class Experts {
   virtual void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const = 0;
 
   // Adds what run() computes to a graph, without the residual: tokens [N,S,D] -> [N,S,O] (engine/onnx/onnx_routing.h).
-  // By default every expert computes every token, times its gate or 0; experts of whole images alone are computed only
-  // where they are chosen, with weights gathered for each image.
-  virtual std::string export_onnx(OnnxGraph& graph, const std::string& tokens, const OnnxRouting& routing) const;
-  // The same for run_rows(): rows [X,R,D] -> [X,R,O] of X experts. chosen: [X], their numbers; "" for all E, which may
-  // have the same rows, [1,R,D].
-  virtual std::string export_rows(OnnxGraph& graph, const std::string& rows, const std::string& chosen) const = 0;
+  std::string export_onnx(OnnxGraph& graph, const std::string& tokens, const OnnxRouting& routing) const;
+  // Adds one expert, without a gate: rows [R,D] -> [R,O].
+  virtual std::string export_expert(OnnxGraph& graph, int64_t expert, const std::string& rows) const = 0;
+  virtual bool gates_rows() const { return false; }  // the gate multiplies what an expert reads, else what it makes
 };
 
 // Two layers between equal widths.
@@ -59,7 +57,7 @@ class MlpExperts final : public Experts {
   int64_t bytes() const override { return weights_.bytes(); }
   const char* kind() const override { return "mlp"; }
   void visit(Fields& fields) override;
-  std::string export_rows(OnnxGraph& graph, const std::string& rows, const std::string& chosen) const override;
+  std::string export_expert(OnnxGraph& graph, int64_t expert, const std::string& rows) const override;
   void run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens, const float* residual,
            float* out) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
@@ -77,9 +75,8 @@ struct ExpertLinear {
   void run(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const;
   int64_t bytes() const { return 4 * static_cast<int64_t>(weight.size() + bias.size()); }
   void visit(Fields& fields, const char* name);
-  // As Experts::export_rows().
-  std::string export_onnx(OnnxGraph& graph, const std::string& name, const std::string& rows,
-                          const std::string& chosen) const;
+  // Adds the layer of one expert: rows [...,I] -> [...,O].
+  std::string export_onnx(OnnxGraph& graph, const std::string& name, int64_t expert, const std::string& rows) const;
 };
 
 // Linear layers with an activation between each two; in fp32.
@@ -95,7 +92,7 @@ class LayeredExperts final : public Experts {
   int64_t bytes() const override;
   const char* kind() const override { return "layers"; }
   void visit(Fields& fields) override;
-  std::string export_rows(OnnxGraph& graph, const std::string& rows, const std::string& chosen) const override;
+  std::string export_expert(OnnxGraph& graph, int64_t expert, const std::string& rows) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
 
  private:

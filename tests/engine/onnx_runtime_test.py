@@ -72,7 +72,7 @@ class OnnxFiles(unittest.TestCase):
 
     def compare_file(self, file):
         """Returns the number of answers whose choices are the same, and of all."""
-        with open(file[:-5] + ".json") as text:
+        with open(file.removesuffix(".onnx").removesuffix(".masked") + ".json") as text:
             form = json.load(text)
         onnx.checker.check_model(file, full_check=True)
         session = self.session(file)

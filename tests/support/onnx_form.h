@@ -12,10 +12,11 @@
 
 namespace sparsight::test {
 
-inline std::string onnx_bytes(const engine::Program& program) {
+inline std::string onnx_bytes(const engine::Program& program,
+                              engine::OnnxExperts experts = engine::OnnxExperts::gathered) {
   std::string bytes;
-  engine::write_onnx(program,
-                     [&](const void* data, size_t size) { bytes.append(static_cast<const char*>(data), size); });
+  const auto append = [&](const void* data, size_t size) { bytes.append(static_cast<const char*>(data), size); };
+  engine::write_onnx(program, append, experts);
   return bytes;
 }
 
@@ -53,12 +54,13 @@ inline Json answer_json(const engine::Program& program, const std::vector<float>
   return json;
 }
 
-// Writes NAME.onnx, and NAME.json with the answers for one image and for five, into the folder. pixels: of five images.
-// type: "fp32", "bf16" or "int8", by which the comparison has its tolerance.
+// Writes NAME.onnx and NAME.masked.onnx, and NAME.json with the answers for one image and for five, into the folder.
+// pixels: of five images. type: "fp32", "bf16" or "int8", by which the comparison has its tolerance.
 inline void write_onnx_form(const std::string& folder, const std::string& name, const engine::Program& program,
                             std::vector<float> pixels, const std::string& type) {
   const std::string path = folder + "/" + name;
   std::ofstream(path + ".onnx", std::ios::binary) << onnx_bytes(program);
+  std::ofstream(path + ".masked.onnx", std::ios::binary) << onnx_bytes(program, engine::OnnxExperts::masked);
   Json json{{"type", type}, {"classes", program.classes()}, {"answers", Json::array()}};
   json["answers"].push_back(answer_json(program, pixels, 5));
   pixels.resize(pixels.size() / 5);

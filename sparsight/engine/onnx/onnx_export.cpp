@@ -7,7 +7,7 @@
 
 namespace sparsight::engine {
 
-OnnxExport::OnnxExport(const Program& program) {
+OnnxExport::OnnxExport(const Program& program, OnnxExperts experts) : gathers_rows(experts == OnnxExperts::gathered) {
   const Shape& pixels = program.pixels();
   set_planes({Program::kInput, pixels}, pixels.height,
              graph.add_input("images", {OnnxGraph::kImages, pixels.height, pixels.width, pixels.columns}));
@@ -77,8 +77,8 @@ const OnnxName& OnnxExport::images() {
   return images_;
 }
 
-void write_onnx(const Program& program, FunctionRef<void(const void*, size_t)> write) {
-  OnnxExport onnx(program);
+void write_onnx(const Program& program, FunctionRef<void(const void*, size_t)> write, OnnxExperts experts) {
+  OnnxExport onnx(program, experts);
   OnnxGraph& graph = onnx.graph;
   const auto& steps = program.steps();
   for (size_t i = 0; i < steps.size(); ++i) {

@@ -12,16 +12,24 @@
 
 namespace sparsight::engine {
 
+// How experts get their tokens.
+enum class OnnxExperts {
+  gathered,  // each computes the rows that chose it, whose number is found out while the graph runs
+  masked     // each computes all rows, times 0 where it was not chosen: for runtimes that want all shapes beforehand
+};
+
 // Passes the file's bytes to write(). Raises Error for what no ONNX file can hold.
-void write_onnx(const Program& program, FunctionRef<void(const void*, size_t)> write);
+void write_onnx(const Program& program, FunctionRef<void(const void*, size_t)> write,
+                OnnxExperts experts = OnnxExperts::gathered);
 
 // The graph in work, and the tensors of the program's values. A value has up to three forms, made of each other where
 // steps ask for them. Steps may read a value in another shape than it was written in.
 class OnnxExport {
  public:
-  explicit OnnxExport(const Program& program);
+  OnnxExport(const Program& program, OnnxExperts experts);
 
   OnnxGraph graph;
+  bool gathers_rows;
   std::map<int64_t, OnnxRouting> routings;  // by number of the decision
 
   OnnxName rows(const Value& value) { return rows(value, value.shape.columns); }  // [N, rows, columns]

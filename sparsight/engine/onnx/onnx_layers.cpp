@@ -5,7 +5,6 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/engine/transformer_block.h"
-#include "sparsight/kernels/threads/own_threads.h"
 
 namespace sparsight::engine {
 namespace {
@@ -18,32 +17,6 @@ std::vector<uint8_t> transposed_bytes(const void* from, int64_t rows, int64_t co
     for (int64_t c = 0; c < columns; ++c)
       std::memcpy(to.data() + (c * rows + r) * size, bytes + (r * columns + c) * size, static_cast<size_t>(size));
   return to;
-}
-
-// Matrices [I,O] of E experts as [E,I,O]. Scales have one axis, so int8 is [I,E O] at first.
-OnnxName expert_matrices(OnnxGraph& graph, const std::string& name, const std::vector<cpu::StoredMatrix>& matrices) {
-  const cpu::MatrixView first = matrices.front().view();
-  const auto experts = static_cast<int64_t>(matrices.size());
-  if (first.type != WeightType::int8) {
-    std::vector<float> all;
-    for (const cpu::StoredMatrix& matrix : matrices) {
-      const std::vector<float> one = as_floats(matrix.view());
-      all.insert(all.end(), one.begin(), one.end());
-    }
-    return graph.floats(name, all, {experts, first.rows, first.columns});
-  }
-  std::vector<int8_t> numbers;
-  std::vector<float> scales;
-  for (int64_t row = 0; row < first.rows; ++row)
-    for (const cpu::StoredMatrix& matrix : matrices) {
-      const auto* const at = static_cast<const int8_t*>(matrix.view().data) + row * first.columns;
-      numbers.insert(numbers.end(), at, at + first.columns);
-    }
-  for (const cpu::StoredMatrix& matrix : matrices)
-    scales.insert(scales.end(), matrix.view().scale, matrix.view().scale + first.columns);
-  const cpu::MatrixView wide{WeightType::int8, first.rows, experts * first.columns, numbers.data(), scales.data()};
-  const OnnxName weight = onnx_weight(graph, name, wide, {wide.rows, wide.columns}, 1);
-  return graph.transpose(graph.reshape(weight, {first.rows, experts, first.columns}), {1, 0, 2});
 }
 
 }  // namespace
@@ -77,22 +50,6 @@ OnnxName onnx_linear(OnnxGraph& graph, const std::string& name, const OnnxName& 
   const OnnxName bias =
       graph.floats(name + ".bias", {linear.bias(), linear.bias() + linear.outputs()}, {linear.outputs()});
   return graph.add(graph.matmul(x, weight), bias);
-}
-
-OnnxMlps onnx_mlps(OnnxGraph& graph, const cpu::PackedExperts& experts) {
-  const cpu::MlpShape& shape = experts.shape();
-  cpu::OwnThreads thread(1);
-  std::vector<cpu::StoredMatrix> w1, w2;
-  std::vector<float> b1, b2;
-  for (int64_t e = 0; e < shape.experts; ++e) {
-    cpu::StoredMlp mlp = experts.stored(thread, e);
-    w1.push_back(std::move(mlp.w1)), w2.push_back(std::move(mlp.w2));
-    b1.insert(b1.end(), mlp.b1.begin(), mlp.b1.end()), b2.insert(b2.end(), mlp.b2.begin(), mlp.b2.end());
-  }
-  OnnxMlps mlps{expert_matrices(graph, "w1", w1), "", expert_matrices(graph, "w2", w2), ""};
-  if (!b1.empty()) mlps.b1 = graph.floats("b1", b1, {shape.experts, 1, shape.hidden});
-  if (!b2.empty()) mlps.b2 = graph.floats("b2", b2, {shape.experts, 1, shape.width});
-  return mlps;
 }
 
 OnnxName onnx_activation(OnnxGraph& graph, Activation activation, const OnnxName& x) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "sparsight/engine/onnx/onnx_graph.h"
-#include "sparsight/kernels/experts/packed_experts.h"
 #include "sparsight/kernels/gemm/packed_linear.h"
 
 namespace sparsight::engine {
@@ -16,12 +15,6 @@ OnnxName onnx_weight(OnnxGraph& graph, const std::string& name, const cpu::Matri
                      const std::vector<int64_t>& dims, int64_t axis);
 // x [...,I] -> [...,O], with the bias.
 OnnxName onnx_linear(OnnxGraph& graph, const std::string& name, const OnnxName& x, const cpu::PackedLinear& linear);
-
-// The matrices and biases of experts, [E,D,F], [E,1,F], [E,F,D] and [E,1,D]; biases are "" without.
-struct OnnxMlps {
-  OnnxName w1, b1, w2, b2;
-};
-OnnxMlps onnx_mlps(OnnxGraph& graph, const cpu::PackedExperts& experts);
 
 OnnxName onnx_activation(OnnxGraph& graph, Activation activation, const OnnxName& x);
 // Square patches of images [N,channels,down side,across side] as rows [N,down across,channels side side].

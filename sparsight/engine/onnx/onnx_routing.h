@@ -23,8 +23,8 @@ struct OnnxRouting {
   bool by_expert = false;
   int64_t per_token = 0;  // Routing::per_token: 0: no capacity
   bool varying = false;
-  OnnxName of_image;  // [N,k]: the experts of all tokens of the image; "" where tokens choose, or experts do
-  OnnxName made;      // `experts` before capacity
+  OnnxName made;             // `experts` before capacity
+  bool gathers_rows = true;  // OnnxExport::gathers_rows
 
   bool is_gated() const { return !gates.empty(); }  // else all experts are taken, without gates
 

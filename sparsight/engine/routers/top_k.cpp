@@ -147,7 +147,6 @@ OnnxRouting TopKRouter::export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) 
   const OnnxName gates = rule_.gates == Gates::of_chosen ? graph.softmax(values, 2) : scores;
   OnnxRouting routing = choose_per_token(chosen, gates, scores, rule_.k, experts());
   if (vector_) {
-    routing.of_image = graph.reshape(chosen, {-1, rule_.k});
     const OnnxName dims = graph.integers({1, tokens.shape.rows(), 1});
     for (OnnxName* each : {&routing.experts, &routing.gates, &routing.scores})
       *each = graph.node("Expand", {*each, dims});

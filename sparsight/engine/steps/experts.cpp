@@ -136,10 +136,12 @@ OnnxRouting about_first_tokens(OnnxGraph& graph, const OnnxRouting& routing, int
 OnnxName export_mix(OnnxGraph& graph, const Experts& experts, const OnnxName& tokens, const OnnxRouting& routing) {
   const int64_t count = experts.count(), slots = routing.slots / count;
   const OnnxName mixed = graph.matmul(graph.transpose(routing.dispatch, {0, 2, 1}), tokens);  // [N,P,D]
-  const OnnxName by_expert = graph.transpose(graph.reshape(mixed, {-1, count, slots, experts.width()}), {1, 0, 2, 3});
-  const OnnxName made = experts.export_rows(graph, graph.reshape(by_expert, {count, -1, experts.width()}), "");
-  const OnnxName by_image = graph.transpose(graph.reshape(made, {count, -1, slots, experts.outputs()}), {1, 0, 2, 3});
-  return graph.matmul(routing.combine, graph.reshape(by_image, {-1, routing.slots, experts.outputs()}));
+  std::vector<OnnxName> made;
+  for (int64_t e = 0; e < count; ++e) {
+    const OnnxName own = graph.reshape(graph.slice(mixed, 1, e * slots, (e + 1) * slots), {-1, experts.width()});
+    made.push_back(graph.reshape(experts.export_expert(graph, e, own), {-1, slots, experts.outputs()}));
+  }
+  return graph.matmul(routing.combine, graph.concat(made, 1));
 }
 
 }  // namespace

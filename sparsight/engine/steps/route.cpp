@@ -42,7 +42,7 @@ void RouteStep::export_onnx(OnnxExport& onnx) const {
   OnnxGraph& graph = onnx.graph;
   const OnnxTokens tokens{onnx.rows(tokens_), onnx.images(), tokens_.shape};
   OnnxRouting routing = router_->export_onnx(graph, tokens);
-  routing.tokens = tokens_.shape.rows();
+  routing.tokens = tokens_.shape.rows(), routing.gathers_rows = onnx.gathers_rows;
   if (routing.slots == 0) {
     const OnnxName kept = apply_capacity(graph, policy_.capacity, policy_.factor, tokens, routing);
     apply_gate_rule(graph, policy_.gates, routing);
