@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_layers.h"
 #include "sparsight/kernels/conv/conv_task.h"
 #include "sparsight/kernels/elementwise/channel_moments.h"
 #include "sparsight/kernels/threads/tasks.h"
@@ -260,6 +261,73 @@ void ConvChain::visit(Fields& fields, Map input) {
                    "a residual of the shape that it writes");
   });
   fields.require(maps[index_of(ConvBuffer::output)].channels > 0, "a convolution that writes the output");
+}
+
+namespace {
+
+OnnxName export_convolution(OnnxGraph& graph, const ConvStep& step, const OnnxName& x, Map in) {
+  const cpu::ConvGeometry g = geometry_of(step, in);
+  const auto after = [&](int64_t out, int64_t side, int64_t before) {
+    return std::max<int64_t>(0, (out - 1) * step.stride + step.kernel - side - before);
+  };
+  const std::vector<int64_t> pads{g.top, g.left, after(g.out_height, in.height, g.top),
+                                  after(g.out_width, in.width, g.left)};
+  const int64_t inputs = step.is_depthwise() ? 1 : step.inputs(), outputs = step.outputs(), taps = g.kernel * g.kernel;
+  const std::vector<float> stored =
+      step.is_depthwise() ? step.depthwise.weight() : as_floats(step.conv.panels().stored().view());
+  std::vector<float> weight;  // [O,I,K,K] of [O,K,K,I], or of [K,K,O]
+  weight.reserve(stored.size());
+  for (int64_t o = 0; o < outputs; ++o)
+    for (int64_t i = 0; i < inputs; ++i)
+      for (int64_t tap = 0; tap < taps; ++tap)
+        weight.push_back(
+            stored[static_cast<size_t>(step.is_depthwise() ? tap * outputs + o : (o * taps + tap) * inputs + i)]);
+  const float* const bias = step.is_depthwise() ? step.depthwise.bias().data() : step.conv.panels().bias();
+  return graph.node("Conv",
+                    {x, graph.floats("conv.weight", weight, {outputs, inputs, g.kernel, g.kernel}),
+                     graph.floats("conv.bias", {bias, bias + outputs}, {outputs})},
+                    {{"strides", std::vector<int64_t>{step.stride, step.stride}},
+                     {"pads", pads},
+                     {"group", step.is_depthwise() ? outputs : 1}});
+}
+
+OnnxName export_norm(OnnxGraph& graph, const GroupNorm& norm, const OnnxName& x, Map map) {
+  const std::vector<float> ones(static_cast<size_t>(norm.groups), 1.0F), zeros(static_cast<size_t>(norm.groups), 0.0F);
+  const OnnxName groups = graph.reshape(x, {-1, norm.groups, map.channels / norm.groups * map.positions()});
+  const OnnxName normed =
+      graph.node("InstanceNormalization",
+                 {groups, graph.floats("ones", ones, {norm.groups}), graph.floats("zeros", zeros, {norm.groups})},
+                 {{"epsilon", static_cast<float>(norm.epsilon)}});
+  const std::vector<int64_t> dims{map.channels, 1, 1};
+  const OnnxName scaled = graph.multiply(graph.reshape(normed, {-1, map.channels, map.height, map.width}),
+                                         graph.floats("norm.weight", norm.weight, dims));
+  return graph.add(scaled, graph.floats("norm.bias", norm.bias, dims));
+}
+
+}  // namespace
+
+OnnxName ConvChain::export_onnx(OnnxGraph& graph, const OnnxName& map, Map input) const {
+  std::array<Map, kConvBuffers> maps{input};
+  std::array<OnnxName, kConvBuffers> names{map};
+  for (const ConvStep& step : steps_) {
+    const Map in = maps[index_of(step.from)], out = output_of(step, in);
+    OnnxName x = names[index_of(step.from)];
+    if (!step.before.scale.empty()) {
+      const std::vector<int64_t> dims{in.channels, 1, 1};
+      const OnnxName scaled = graph.multiply(x, graph.floats("before.scale", step.before.scale, dims));
+      x = graph.node("Relu", {graph.add(scaled, graph.floats("before.shift", step.before.shift, dims))});
+    }
+    x = export_convolution(graph, step, x, in);
+    if (step.norm.groups > 0) {
+      if (step.relu_first) x = graph.node("Relu", {x});
+      x = export_norm(graph, step.norm, x, out);
+    }
+    if (step.has_residual) x = graph.add(x, names[index_of(step.residual)]);
+    if (step.relu) x = graph.node("Relu", {x});
+    if (step.norm.groups == 0 && std::isfinite(step.limit)) x = graph.node("Min", {x, graph.number(step.limit)});
+    maps[index_of(step.to)] = out, names[index_of(step.to)] = x;
+  }
+  return names[index_of(ConvBuffer::output)];
 }
 
 }  // namespace sparsight::engine

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "sparsight/kernels/conv/depthwise_conv.h"
@@ -26,6 +27,7 @@ struct GroupNorm {
 };
 
 class Fields;
+class OnnxGraph;
 
 // The maps that steps read and write: the input, the output, or one of two between them. No step writes what it reads.
 enum class ConvBuffer { input, output, hidden, second_hidden };
@@ -71,6 +73,7 @@ class ConvChain {
   WeightType type() const { return steps_.empty() ? WeightType::fp32 : steps_.front().type(); }
   int64_t bytes() const;  // of the packed weights
   void visit(Fields& fields, Map input);
+  std::string export_onnx(OnnxGraph& graph, const std::string& map, Map input) const;  // [B,C,H,W]
 
  private:
   void run_some(cpu::Threads& threads, const float* x, float* y, int64_t images, Map input) const;

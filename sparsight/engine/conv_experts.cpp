@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "sparsight/core/error.h"
 #include "sparsight/engine/expert_rows.h"
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_layers.h"
+#include "sparsight/engine/onnx/onnx_routing.h"
 #include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/memory/scratch.h"
 #include "sparsight/kernels/threads/tasks.h"
@@ -163,6 +166,51 @@ void BlockExperts::visit(Fields& fields) {
     fields.require(made.height == first.height && made.width == first.width && made.channels == first.channels,
                    "blocks that write maps of one shape");
   });
+}
+
+OnnxName PatchWindows::export_onnx(OnnxGraph& graph, const ExpertLinear& filters, int64_t expert,
+                                   const OnnxName& patches) const {
+  const int64_t count = filters.outputs;
+  std::vector<float> weight;  // [F,channels,kernel,kernel] of [taps,F]
+  for (int64_t f = 0; f < count; ++f)
+    for (int64_t tap = 0; tap < taps(); ++tap)
+      weight.push_back(filters.weight[static_cast<size_t>((expert * taps() + tap) * count + f)]);
+  const std::string name = cat("experts.", expert, ".filters");
+  std::vector<OnnxName> inputs{patches, graph.floats(name + ".weight", weight, {count, channels, kernel, kernel})};
+  if (!filters.bias.empty()) {
+    const float* const bias = filters.bias.data() + expert * count;
+    inputs.push_back(graph.floats(name + ".bias", {bias, bias + count}, {count}));
+  }
+  return graph.node("Conv", inputs,
+                    {{"strides", std::vector<int64_t>{stride, stride}}, {"pads", std::vector<int64_t>(4, padding)}});
+}
+
+OnnxName PatchConvExperts::export_expert(OnnxGraph& graph, int64_t expert, const OnnxName& rows) const {
+  const OnnxName patches = graph.reshape(rows, {-1, windows_.channels, windows_.side, windows_.side});
+  const OnnxName active = onnx_activation(graph, activation_, windows_.export_onnx(graph, filters_, expert, patches));
+  const OnnxName mean = graph.mean(active, {2, 3}, false);
+  const OnnxName pooled = mean_ ? mean : graph.multiply(mean, graph.number(static_cast<float>(windows_.positions())));
+  return output_.export_onnx(graph, "output", expert, pooled);
+}
+
+OnnxName NormConvExperts::export_expert(OnnxGraph& graph, int64_t expert, const OnnxName& rows) const {
+  const int64_t channels = windows_.channels, own = filters_.outputs * windows_.positions();
+  const auto of_channels = [&](const char* name, const std::vector<float>& all) {
+    const auto first = all.begin() + expert * channels;
+    return graph.floats(cat("experts.", expert, ".", name), {first, first + channels}, {channels, 1, 1});
+  };
+  const OnnxName patches = graph.reshape(rows, {-1, channels, windows_.side, windows_.side});
+  const OnnxName normed =
+      graph.add(graph.multiply(patches, of_channels("scale", scale_)), of_channels("shift", shift_));
+  const OnnxName made = windows_.export_onnx(graph, filters_, expert, onnx_activation(graph, activation_, normed));
+  const OnnxName zeros = graph.integers({0, expert * own, 0, outputs() - (expert + 1) * own});  // of other experts
+  return graph.node("Pad", {graph.reshape(made, {-1, own}), zeros});
+}
+
+OnnxName BlockExperts::export_expert(OnnxGraph& graph, int64_t expert, const OnnxName& rows) const {
+  const OnnxName map = graph.transpose(graph.reshape(rows, {-1, in_.height, in_.width, in_.channels}), {0, 3, 1, 2});
+  const OnnxName made = blocks_[static_cast<size_t>(expert)].export_onnx(graph, map, in_);
+  return graph.reshape(graph.transpose(made, {0, 2, 3, 1}), {-1, outputs()});
 }
 
 }  // namespace sparsight::engine

@@ -17,6 +17,10 @@ struct PatchWindows {
   int64_t taps() const { return channels * kernel * kernel; }
   // rows: [R, channels side side]; out: [R positions, taps], in the order (channel, row, column).
   void gather(cpu::Threads& threads, const float* rows, int64_t count, float* out) const;
+  // Adds one expert's convolution of patches [R,channels,side,side] with `filters`, of these taps: ->
+  // [R,F,across,across].
+  std::string export_onnx(OnnxGraph& graph, const ExpertLinear& filters, int64_t expert,
+                          const std::string& patches) const;
 };
 
 // Convolution, activation, pooling over positions, linear layer: conv of moe/experts/.
@@ -35,6 +39,7 @@ class PatchConvExperts final : public Experts {
   int64_t bytes() const override { return filters_.bytes() + output_.bytes(); }
   const char* kind() const override { return "patch convolution"; }
   void visit(Fields& fields) override;
+  std::string export_expert(OnnxGraph& graph, int64_t expert, const std::string& rows) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
 
  private:
@@ -66,6 +71,8 @@ class NormConvExperts final : public Experts {
   int64_t bytes() const override { return filters_.bytes() + 4 * static_cast<int64_t>(scale_.size() + shift_.size()); }
   const char* kind() const override { return "norm and convolution"; }
   void visit(Fields& fields) override;
+  std::string export_expert(OnnxGraph& graph, int64_t expert, const std::string& rows) const override;
+  bool gates_rows() const override { return gates_input_; }
   void run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens, const float* residual,
            float* out) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
@@ -89,6 +96,7 @@ class BlockExperts final : public Experts {
   int64_t bytes() const override;
   const char* kind() const override { return "blocks"; }
   void visit(Fields& fields) override;
+  std::string export_expert(OnnxGraph& graph, int64_t expert, const std::string& rows) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
 
  private:

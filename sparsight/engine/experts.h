@@ -2,6 +2,7 @@
 // engine/conv_experts.h. Letters: moe/axes.md; R rows, grouped by expert; O their outputs.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sparsight/engine/expert_columns.h"
@@ -17,6 +18,8 @@ struct WeightForm {
 };
 
 class Fields;
+class OnnxGraph;
+struct OnnxRouting;
 
 class Experts {
  public:
@@ -38,6 +41,12 @@ class Experts {
                    float* out) const;
   // rows: [R,D], of which expert e has offsets[e] .. offsets[e+1]; out: [R,O].
   virtual void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const = 0;
+
+  // Adds what run() computes to a graph, without the residual: tokens [N,S,D] -> [N,S,O] (engine/onnx/onnx_routing.h).
+  std::string export_onnx(OnnxGraph& graph, const std::string& tokens, const OnnxRouting& routing) const;
+  // Adds one expert, without a gate: rows [R,D] -> [R,O].
+  virtual std::string export_expert(OnnxGraph& graph, int64_t expert, const std::string& rows) const = 0;
+  virtual bool gates_rows() const { return false; }  // the gate multiplies what an expert reads, else what it makes
 };
 
 // Experts of a layer that are read when they are needed.
@@ -61,6 +70,7 @@ class MlpExperts final : public Experts {
   ExpertColumns* columns() const override { return on_demand_.columns.get(); }
   const char* kind() const override { return "mlp"; }
   void visit(Fields& fields) override;
+  std::string export_expert(OnnxGraph& graph, int64_t expert, const std::string& rows) const override;
   void run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens, const float* residual,
            float* out) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
@@ -81,6 +91,8 @@ struct ExpertLinear {
   void run(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const;
   int64_t bytes() const { return 4 * static_cast<int64_t>(weight.size() + bias.size()); }
   void visit(Fields& fields, const char* name);
+  // Adds the layer of one expert: rows [...,I] -> [...,O].
+  std::string export_onnx(OnnxGraph& graph, const std::string& name, int64_t expert, const std::string& rows) const;
 };
 
 // Linear layers with an activation between each two; in fp32.
@@ -96,6 +108,7 @@ class LayeredExperts final : public Experts {
   int64_t bytes() const override;
   const char* kind() const override { return "layers"; }
   void visit(Fields& fields) override;
+  std::string export_expert(OnnxGraph& graph, int64_t expert, const std::string& rows) const override;
   void run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const override;
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_layers.h"
 #include "sparsight/kernels/threads/tasks.h"
 #include "sparsight/kernels/workspace.h"
 
@@ -62,6 +63,14 @@ void PatchEmbedding::run(cpu::Threads& threads, const cpu::StridedImages& images
 void PatchEmbedding::visit(Fields& fields, int64_t channels, int64_t width) {
   fields.number("patch", patch_, {1, 4096});
   fields.linear("projection", projection_, channels * patch_ * patch_, width);
+}
+
+OnnxName PatchEmbedding::export_onnx(OnnxGraph& graph, const OnnxName& images) const {
+  const int64_t width = projection_.outputs(), channels = projection_.inputs() / (patch_ * patch_);
+  const OnnxName weight =
+      onnx_weight(graph, "projection.weight", projection_.stored().view(), {width, channels, patch_, patch_}, 0);
+  const OnnxName bias = graph.floats("projection.bias", {projection_.bias(), projection_.bias() + width}, {width});
+  return graph.node("Conv", {images, weight, bias}, {{"strides", std::vector<int64_t>{patch_, patch_}}});
 }
 
 }  // namespace sparsight::engine

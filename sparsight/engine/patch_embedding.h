@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "sparsight/kernels/conv/patch_rows.h"
@@ -19,6 +20,7 @@ struct PatchTokens {
 };
 
 class Fields;
+class OnnxGraph;
 
 class PatchEmbedding {
  public:
@@ -34,6 +36,7 @@ class PatchEmbedding {
   int64_t bytes() const { return projection_.bytes(); }  // of the packed weights
   int64_t patch() const { return patch_; }
   void visit(Fields& fields, int64_t channels, int64_t width);
+  std::string export_onnx(OnnxGraph& graph, const std::string& images) const;  // [B,C,H,W] -> [B,D,H/P,W/P]
 
  private:
   cpu::PackedLinear projection_;

@@ -16,6 +16,9 @@ struct RouterInput {
 };
 
 class Fields;
+class OnnxGraph;
+struct OnnxRouting;
+struct OnnxTokens;
 
 class Router {
  public:
@@ -30,6 +33,8 @@ class Router {
   virtual const char* kind() const = 0;        // "top k"
   // Its fields in a frozen file (engine/file/fields.h). tokens: what it decides about.
   virtual void visit(Fields& fields, const Shape& tokens) = 0;
+  // Adds what choose() computes to a graph (engine/onnx/onnx_routing.h). Raises Error for what ONNX cannot express.
+  virtual OnnxRouting export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const = 0;
 };
 
 }  // namespace sparsight::engine

@@ -15,6 +15,11 @@ kernel_sources(
   engine/file/mlp_tensors.cpp
   engine/gate_rule.cpp
   engine/images/planes.cpp
+  engine/onnx/onnx_capacity.cpp
+  engine/onnx/onnx_export.cpp
+  engine/onnx/onnx_graph.cpp
+  engine/onnx/onnx_layers.cpp
+  engine/onnx/onnx_routing.cpp
   engine/patch_embedding.cpp
   engine/prediction.cpp
   engine/preprocess.cpp

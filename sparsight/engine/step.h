@@ -36,6 +36,7 @@ inline std::vector<Value> existing(const Value& first, const Value& second) {
 }
 
 class Fields;
+class OnnxExport;
 
 class Step {
  public:
@@ -49,6 +50,8 @@ class Step {
   virtual int64_t bytes() const { return 0; }  // of the weights
   // Reads or writes what a frozen model holds of it (engine/file/fields.h). Raises Error for what would not run.
   void visit(Fields& fields);
+  // Adds what run() computes to a graph (engine/onnx/onnx_export.h). Raises Error for what ONNX cannot express.
+  virtual void export_onnx(OnnxExport& onnx) const = 0;
   const Value& to() const { return to_; }  // what it writes; none for a route step
 
  protected:

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_layers.h"
 #include "sparsight/engine/row_grid.h"
 #include "sparsight/kernels/attention/attention_task.h"
 #include "sparsight/kernels/gemm/row_blocks.h"
@@ -308,6 +309,32 @@ void TransformerBlock::visit(Fields& fields, int64_t width) {
     fields.linear("fc2", mlp.fc2, mlp.fc1.outputs(), width);
     fields.choice("activation", mlp.activation, kActivationNames);
   });
+}
+
+OnnxName TransformerBlock::export_attention(OnnxGraph& graph, const OnnxName& x, int64_t tokens,
+                                            int64_t outputs) const {
+  const int64_t size = width() / w_.heads;
+  const OnnxName normed = onnx_norm(graph, w_.norm1, x);
+  const std::vector<OnnxName> qkv = graph.nodes("Split", {onnx_linear(graph, "qkv", normed, w_.qkv)}, 3, {{"axis", 2}});
+  const auto heads = [&](const OnnxName& part, int64_t rows, const std::vector<int64_t>& order) {
+    return graph.transpose(graph.reshape(part, {-1, rows, w_.heads, size}), order);
+  };
+  const OnnxName asked = outputs == tokens ? qkv[0] : graph.slice(qkv[0], 1, 0, outputs);
+  const OnnxName products = graph.matmul(heads(asked, outputs, {0, 2, 1, 3}), heads(qkv[1], tokens, {0, 2, 3, 1}));
+  const OnnxName weights =
+      graph.softmax(graph.multiply(products, graph.number(1 / std::sqrt(static_cast<float>(size)))), 3);
+  const OnnxName mixed = graph.transpose(graph.matmul(weights, heads(qkv[2], tokens, {0, 2, 1, 3})), {0, 2, 1, 3});
+  return onnx_linear(graph, "proj", graph.reshape(mixed, {-1, outputs, width()}), w_.proj);
+}
+
+OnnxName TransformerBlock::export_onnx(OnnxGraph& graph, const OnnxName& x, int64_t tokens, int64_t outputs) const {
+  const OnnxName first = outputs == tokens ? x : graph.slice(x, 1, 0, outputs);
+  const OnnxName y = graph.add(first, export_attention(graph, x, tokens, outputs));
+  if (!w_.mlp) return y;
+  const Mlp& mlp = *w_.mlp;
+  const OnnxName hidden =
+      onnx_activation(graph, mlp.activation, onnx_linear(graph, "fc1", onnx_norm(graph, mlp.norm, y), mlp.fc1));
+  return graph.add(y, onnx_linear(graph, "fc2", hidden, mlp.fc2));
 }
 
 }  // namespace sparsight::engine

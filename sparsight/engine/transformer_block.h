@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sparsight/kernels/gemm/packed_linear.h"
@@ -15,6 +16,7 @@
 namespace sparsight::engine {
 
 class Fields;
+class OnnxGraph;
 
 struct Norm {
   std::vector<float> weight, bias;  // [D]
@@ -54,8 +56,11 @@ class TransformerBlock {
   WeightType type() const { return w_.qkv.type(); }
   int64_t bytes() const;  // of the packed weights
   void visit(Fields& fields, int64_t width);
+  // x: [B,tokens,D] -> [B,outputs,D]
+  std::string export_onnx(OnnxGraph& graph, const std::string& x, int64_t tokens, int64_t outputs) const;
 
  private:
+  std::string export_attention(OnnxGraph& graph, const std::string& x, int64_t tokens, int64_t outputs) const;
   // The block, and its parts: `mixed` [R,D] of x, and y [R,D] of x's rows and the mixed values.
   void whole_images(cpu::Threads& threads, const float* x, float* y, const BatchTokens& batch, int64_t at_once) const;
   void attend_whole_images(cpu::Threads& threads, const float* x, const BatchTokens& batch, int64_t at_once,

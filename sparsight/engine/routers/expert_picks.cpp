@@ -7,6 +7,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_routing.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
 
 namespace sparsight::engine {
@@ -60,9 +61,13 @@ void set_gates(Routing& routing, const Array<float>& dense) {
 
 }  // namespace
 
-int64_t tokens_of_expert(int64_t tokens, int64_t experts, double experts_per_token) {
+double share_of_expert(int64_t experts, double experts_per_token) {
   constexpr double kRounding = 1e-9;  // 1.1 * 10 is 11.000000000000002 and must not become 12
-  const double share = experts_per_token / static_cast<double>(experts) * (1 - kRounding);
+  return experts_per_token / static_cast<double>(experts) * (1 - kRounding);
+}
+
+int64_t tokens_of_expert(int64_t tokens, int64_t experts, double experts_per_token) {
+  const double share = share_of_expert(experts, experts_per_token);
   const auto count = static_cast<int64_t>(std::ceil(static_cast<double>(tokens) * share));
   return std::min(std::max<int64_t>(1, count), tokens);
 }
@@ -145,6 +150,70 @@ void PatchChoiceRouter::visit(Fields& fields, const Shape& tokens) {
 void ThresholdRouter::visit(Fields& fields, const Shape& tokens) {
   logits_.visit(fields, tokens.columns);
   fields.floats("threshold", threshold_, experts());
+}
+
+namespace {
+
+// The best `count` [1] of each row of scores [R,E,tokens]: 1 for those, 0 for others.
+OnnxName best_of_pools(OnnxGraph& graph, const OnnxName& scores, const OnnxName& count) {
+  const OnnxName best = graph.top_k(scores, count, 2).second;
+  const OnnxName ones = graph.add(graph.cast(graph.zeros_like(best), OnnxType::fp32), graph.number(1));
+  return graph.node("ScatterElements", {graph.zeros_like(scores), best, ones}, {{"axis", 2}});
+}
+
+// tokens_of_expert() of a number of tokens [1] that the file leaves open.
+OnnxName export_tokens_of_expert(OnnxGraph& graph, const OnnxName& tokens, double share) {
+  const OnnxName exact = graph.multiply(graph.cast(tokens, OnnxType::fp64), graph.wide_number(share));
+  const OnnxName count = graph.cast(graph.node("Ceil", {exact}), OnnxType::int64);
+  return graph.node("Min", {graph.node("Max", {count, graph.integers({1})}), tokens});
+}
+
+}  // namespace
+
+OnnxRouting ExpertChoiceRouter::export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const {
+  const int64_t e = experts(), per_image = tokens.shape.rows();
+  const OnnxName scores = graph.softmax(logits_.export_onnx(graph, tokens.rows), 2);
+  OnnxName count = graph.integers({tokens_of_expert(per_image, e, experts_per_token_)}), pools = scores;
+  if (!by_image_) {
+    pools = graph.reshape(scores, {1, -1, e});
+    count = export_tokens_of_expert(graph, graph.multiply(tokens.images, graph.integers({per_image})),
+                                    share_of_expert(e, experts_per_token_));
+  }
+  const OnnxName taken = graph.transpose(best_of_pools(graph, graph.transpose(pools, {0, 2, 1}), count), {0, 2, 1});
+  return choose_by_expert(graph, graph.cast(graph.reshape(taken, {-1, per_image, e}), OnnxType::boolean), scores, e);
+}
+
+OnnxRouting PatchChoiceRouter::export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const {
+  const int64_t prefix = tokens.shape.prefix, per_image = tokens.shape.rows();
+  check_patches(patches_, per_image - prefix);
+  const OnnxName logits = logits_.export_onnx(graph, tokens.rows);
+  const OnnxName patches = graph.transpose(graph.slice(logits, 1, prefix, per_image), {0, 2, 1});  // [N,E,patches]
+  const OnnxName taken = best_of_pools(graph, patches, graph.integers({patches_}));
+  const OnnxName is_taken = graph.cast(taken, OnnxType::boolean);
+  OnnxName gates = taken;
+  if (gates_ == PatchGates::softmax_topl) gates = graph.softmax(patches, 2);
+  if (gates_ == PatchGates::topl_softmax)
+    gates = graph.softmax(graph.where(is_taken, patches, graph.number(-std::numeric_limits<float>::infinity())), 2);
+  const OnnxName before = graph.integers({0, prefix, 0, 0, 0, 0});  // zeros for the prefix
+  const auto of_tokens = [&](const OnnxName& x) {
+    const OnnxName turned = graph.transpose(x, {0, 2, 1});
+    return prefix == 0 ? turned : graph.node("Pad", {turned, before});
+  };
+  return choose_by_expert(graph, graph.cast(of_tokens(taken), OnnxType::boolean), of_tokens(gates), experts());
+}
+
+std::pair<std::string, std::string> export_above_threshold(OnnxGraph& graph, const OnnxName& logits,
+                                                           const OnnxName& threshold) {
+  const OnnxName taken = graph.node("Greater", {graph.softmax(logits, -1), threshold});
+  const OnnxName others = graph.number(-std::numeric_limits<float>::infinity());
+  // (Without any expert the softmax is NaN.)
+  return {taken, graph.where(taken, graph.softmax(graph.where(taken, logits, others), -1), graph.number(0))};
+}
+
+OnnxRouting ThresholdRouter::export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const {
+  const OnnxName threshold = graph.floats("router.threshold", threshold_, {experts()});
+  const auto [taken, gates] = export_above_threshold(graph, logits_.export_onnx(graph, tokens.rows), threshold);
+  return choose_by_expert(graph, taken, gates, experts());
 }
 
 }  // namespace sparsight::engine

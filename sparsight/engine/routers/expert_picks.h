@@ -2,6 +2,8 @@
 // evaluation. Assignments are in the order of the experts.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "sparsight/engine/router.h"
@@ -9,6 +11,9 @@
 
 namespace sparsight::engine {
 
+// The share of a pool's tokens that each expert takes, a little less so that rounding up takes no token for an error of
+// the last bit.
+double share_of_expert(int64_t experts, double experts_per_token);
 // How many tokens of a pool of `tokens` each expert takes on average share: ceil(experts_per_token * tokens / E), at
 // least one and at most all.
 int64_t tokens_of_expert(int64_t tokens, int64_t experts, double experts_per_token);
@@ -23,6 +28,7 @@ class ExpertChoiceRouter final : public Router {
   void choose(const RouterInput& input, Routing& routing) const override;
   const char* kind() const override { return "expert choice"; }
   void visit(Fields& fields, const Shape& tokens) override;
+  OnnxRouting export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const override;
   int64_t bytes() const override { return logits_.bytes(); }
 
  private:
@@ -45,6 +51,7 @@ class PatchChoiceRouter final : public Router {
   void choose(const RouterInput& input, Routing& routing) const override;
   const char* kind() const override { return "patch choice"; }
   void visit(Fields& fields, const Shape& tokens) override;
+  OnnxRouting export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const override;
   int64_t bytes() const override { return logits_.bytes(); }
 
  private:
@@ -65,6 +72,7 @@ class ThresholdRouter final : public Router {
   void choose(const RouterInput& input, Routing& routing) const override;
   const char* kind() const override { return "threshold"; }
   void visit(Fields& fields, const Shape& tokens) override;
+  OnnxRouting export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const override;
   int64_t bytes() const override { return logits_.bytes() + 4 * experts(); }
 
  private:
@@ -74,5 +82,8 @@ class ThresholdRouter final : public Router {
 
 // The decision of ThresholdRouter for given logits, routing.logits.
 void choose_above_threshold(cpu::Threads& threads, const float* threshold, Routing& routing);
+// The same in a graph: whether an expert takes a token, and its gate, of logits [...,E] and thresholds that broadcast.
+std::pair<std::string, std::string> export_above_threshold(OnnxGraph& graph, const std::string& logits,
+                                                           const std::string& threshold);
 
 }  // namespace sparsight::engine

@@ -5,6 +5,7 @@
 
 #include "sparsight/core/random.h"
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_routing.h"
 
 namespace sparsight::engine {
 namespace {
@@ -63,6 +64,34 @@ void HashRouter::visit(Fields& fields, const Shape&) {
 void RoundRobinRouter::visit(Fields& fields, const Shape&) {
   fields.size("experts", experts_);
   fields.number("k", k_, {1, experts_});
+}
+
+namespace {
+
+// chosen: [N,S,k].
+OnnxRouting fixed_routing(OnnxGraph& graph, const OnnxName& chosen, int64_t k, int64_t experts) {
+  const OnnxName zeros = graph.cast(graph.zeros_like(chosen), OnnxType::fp32);
+  const OnnxName gates = graph.add(zeros, graph.number(static_cast<float>(1.0 / static_cast<double>(k))));
+  return choose_per_token(chosen, gates, gates, k, experts);
+}
+
+}  // namespace
+
+OnnxRouting HashRouter::export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const {
+  const int64_t per_image = tokens.shape.rows();
+  std::vector<int64_t> chosen(static_cast<size_t>(per_image * k_));
+  for (int64_t s = 0; s < per_image; ++s) hash_experts(seed_, s, experts_, k_, chosen.data() + s * k_);
+  const OnnxName dims = graph.concat({tokens.images, graph.integers({1, 1})}, 0);
+  return fixed_routing(graph, graph.node("Expand", {graph.integers(chosen, {1, per_image, k_}), dims}), k_, experts_);
+}
+
+// Images are numbered from 0 in each batch.
+OnnxRouting RoundRobinRouter::export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const {
+  const int64_t per_image = tokens.shape.rows();
+  const OnnxName count = graph.multiply(graph.node("Squeeze", {tokens.images}), graph.integer(per_image * k_));
+  const OnnxName turns = graph.node("Range", {graph.integer(0), count, graph.integer(1)});
+  const OnnxName chosen = graph.node("Mod", {turns, graph.integer(experts_)});
+  return fixed_routing(graph, graph.reshape(chosen, {-1, per_image, k_}), k_, experts_);
 }
 
 }  // namespace sparsight::engine

@@ -17,6 +17,7 @@ class HashRouter final : public Router {
   void choose(const RouterInput& input, Routing& routing) const override;
   const char* kind() const override { return "hash"; }
   void visit(Fields& fields, const Shape& tokens) override;
+  OnnxRouting export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const override;
 
  private:
   int64_t experts_ = 1, k_ = 1;
@@ -32,6 +33,7 @@ class RoundRobinRouter final : public Router {
   void choose(const RouterInput& input, Routing& routing) const override;
   const char* kind() const override { return "round robin"; }
   void visit(Fields& fields, const Shape& tokens) override;
+  OnnxRouting export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const override;
 
  private:
   int64_t experts_ = 1, k_ = 1;

@@ -6,6 +6,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_graph.h"
 #include "sparsight/kernels/experts/grouped_linear.h"
 #include "sparsight/kernels/workspace.h"
 
@@ -50,6 +51,20 @@ void RouterLogits::run(cpu::Threads& threads, const float* tokens, int64_t count
   projector_->run(threads, tokens, count, direction);
   normalise_rows(direction, count, projector_->outputs());
   map_.run(threads, direction, count, logits);
+}
+
+OnnxName LinearMap::export_onnx(OnnxGraph& graph, const std::string& name, const OnnxName& x) const {
+  const std::vector<int64_t> dims{transposed_ ? outputs_ : inputs_, transposed_ ? inputs_ : outputs_};
+  const OnnxName weight = graph.floats(name + ".weight", weight_, dims);
+  const OnnxName y = graph.matmul(x, transposed_ ? graph.transpose(weight, {1, 0}) : weight);
+  return bias_.empty() ? y : graph.add(y, graph.floats(name + ".bias", bias_, {outputs_}));
+}
+
+OnnxName RouterLogits::export_onnx(OnnxGraph& graph, const OnnxName& tokens) const {
+  if (!projector_) return map_.export_onnx(graph, "router", tokens);
+  const OnnxName direction = projector_->export_onnx(graph, "router.projector", tokens);
+  const OnnxName norm = graph.node("ReduceL2", {direction}, {{"axes", std::vector<int64_t>{-1}}});
+  return map_.export_onnx(graph, "router", graph.divide(direction, graph.node("Max", {norm, graph.number(1e-12F)})));
 }
 
 void LinearMap::visit(Fields& fields, const char* name, int64_t inputs) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sparsight/kernels/gemm/weight_view.h"
@@ -10,9 +11,10 @@
 
 namespace sparsight::engine {
 
-// x W + b for rows x.
 class Fields;
+class OnnxGraph;
 
+// x W + b for rows x.
 class LinearMap {
  public:
   LinearMap() = default;
@@ -20,6 +22,8 @@ class LinearMap {
   LinearMap(std::vector<float> weight, int64_t inputs, int64_t outputs, bool transposed, std::vector<float> bias = {});
 
   void visit(Fields& fields, const char* name, int64_t inputs);  // inputs: those that it must have
+  // x [...,inputs] -> [...,outputs]
+  std::string export_onnx(OnnxGraph& graph, const std::string& name, const std::string& x) const;
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
   bool transposed() const { return transposed_; }
@@ -44,6 +48,7 @@ class RouterLogits {
 
   int64_t experts() const { return map_.outputs(); }
   void visit(Fields& fields, int64_t width);
+  std::string export_onnx(OnnxGraph& graph, const std::string& tokens) const;  // [...,D] -> [...,E]
   int64_t width() const { return (projector_ ? *projector_ : map_).inputs(); }
   int64_t bytes() const { return map_.bytes() + (projector_ ? projector_->bytes() : 0); }
   void run(cpu::Threads& threads, const float* tokens, int64_t count, float* logits) const;  // [count,experts]

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_routing.h"
 #include "sparsight/engine/routers/top_k.h"
 #include "sparsight/kernels/routing/top_experts.h"
 
@@ -63,6 +64,29 @@ void SigmoidBiasRouter::visit(Fields& fields, const Shape& tokens) {
   fields.require(experts() % rule_.groups == 0 && rule_.k <= rule_.kept * size &&
                      (rule_.groups == rule_.kept || (best >= 1 && best <= size)),
                  "equal groups with as many experts as a token takes of each");
+}
+
+// biased: [N,S,E].
+std::string SigmoidBiasRouter::export_limit(OnnxGraph& graph, const OnnxName& biased, int64_t tokens) const {
+  if (rule_.groups == rule_.kept) return biased;
+  const int64_t groups = rule_.groups, size = experts() / groups;
+  const OnnxName by_group = graph.reshape(biased, {-1, tokens, groups, size});
+  const OnnxName score = graph.sum(graph.top_k(by_group, rule_.k / rule_.kept, 3).first, 3, false);
+  const OnnxName kept = one_hot(graph, graph.top_k(score, rule_.kept, 2).second, groups);  // [N,S,kept,G]
+  const OnnxName keeps = graph.cast(graph.sum(graph.cast(kept, OnnxType::fp32), 2, false), OnnxType::boolean);
+  const OnnxName limited =
+      graph.where(graph.unsqueeze(keeps, -1), by_group, graph.number(-std::numeric_limits<float>::infinity()));
+  return graph.reshape(limited, {-1, tokens, experts()});
+}
+
+OnnxRouting SigmoidBiasRouter::export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const {
+  const OnnxName all = graph.node("Sigmoid", {logits_.export_onnx(graph, tokens.rows)});
+  const OnnxName biased = graph.add(all, graph.floats("router.expert_bias", bias_, {experts()}));
+  const OnnxName chosen = graph.top_k(export_limit(graph, biased, tokens.shape.rows()), rule_.k, 2).second;
+  const OnnxName scores = graph.gather_elements(all, chosen, 2);
+  const OnnxName sum = graph.node("Max", {graph.sum(scores, 2, true), graph.number(1e-20F)});
+  const OnnxName gates = graph.multiply(graph.divide(scores, sum), graph.number(static_cast<float>(rule_.scale)));
+  return choose_per_token(chosen, gates, scores, rule_.k, experts());
 }
 
 }  // namespace sparsight::engine

@@ -1,6 +1,7 @@
 // The router of DeepSeek-V3 in evaluation: sigmoid_bias of moe/routers/.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sparsight/engine/router.h"
@@ -24,10 +25,12 @@ class SigmoidBiasRouter final : public Router {
   void choose(const RouterInput& input, Routing& routing) const override;
   const char* kind() const override { return "sigmoid bias"; }
   void visit(Fields& fields, const Shape& tokens) override;
+  OnnxRouting export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const override;
   int64_t bytes() const override { return logits_.bytes() + 4 * experts(); }
 
  private:
   void limit(cpu::Threads& threads, float* biased, int64_t tokens) const;
+  std::string export_limit(OnnxGraph& graph, const std::string& biased, int64_t tokens) const;
 
   RouterLogits logits_;
   std::vector<float> bias_;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_routing.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
 #include "sparsight/kernels/workspace.h"
 
@@ -50,6 +51,19 @@ void SoftRouter::visit(Fields& fields, const Shape& tokens) {
   fields.flag("normalises", normalises_);
   map_.visit(fields, "map", tokens.columns);
   fields.require(map_.outputs() % experts_ == 0, "as many slots for each expert");
+}
+
+OnnxRouting SoftRouter::export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const {
+  OnnxName seen = tokens.rows;
+  if (normalises_) {
+    const OnnxName squares = graph.node("ReduceSumSquare", {seen}, {{"axes", std::vector<int64_t>{-1}}});
+    seen = graph.divide(seen, graph.node("Sqrt", {graph.add(squares, graph.number(1e-12F))}));
+  }
+  const OnnxName logits = map_.export_onnx(graph, "router", seen);
+  OnnxRouting routing;
+  routing.dispatch = graph.softmax(logits, 1), routing.combine = graph.softmax(logits, 2);
+  routing.slots = map_.outputs(), routing.count = experts_;
+  return routing;
 }
 
 }  // namespace sparsight::engine

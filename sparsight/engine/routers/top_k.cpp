@@ -5,6 +5,8 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_layers.h"
+#include "sparsight/engine/onnx/onnx_routing.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
 #include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/routing/top_experts.h"
@@ -119,6 +121,41 @@ void TopKRouter::visit(Fields& fields, const Shape& tokens) {
   fields.flag("drops_later", rule_.drops_later);
   if (rule_.drops_later) fields.real("later_above", rule_.later_above, {});
   fields.optional("by_image", vector_, [&](ImageVector& vector) { visit_vector(fields, vector, tokens); });
+}
+
+// [N,1,D]
+std::string TopKRouter::export_image_vectors(OnnxGraph& graph, const OnnxTokens& tokens) const {
+  const int64_t prefix = tokens.shape.prefix, per_image = tokens.shape.rows();
+  using Source = ImageVector::Source;
+  OnnxName vector;
+  if (vector_->source == Source::class_token || (vector_->source == Source::automatic && prefix > 0)) {
+    check_class_token({.prefix = prefix});
+    vector = graph.slice(tokens.rows, 1, 0, 1);
+  } else {
+    const int64_t first = vector_->source == Source::mean_patches ? prefix : 0;
+    vector = graph.mean(graph.slice(tokens.rows, 1, first, per_image), {1}, true);
+  }
+  if (!vector_->norm) return vector;
+  return onnx_norm(graph, vector_->norm_weight, vector_->norm_bias, vector_->norm_epsilon, vector);
+}
+
+OnnxRouting TopKRouter::export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const {
+  const OnnxName logits = logits_.export_onnx(graph, vector_ ? export_image_vectors(graph, tokens) : tokens.rows);
+  const auto [values, chosen] = graph.top_k(logits, rule_.k, 2);
+  const OnnxName all = rule_.gates == Gates::sigmoid ? graph.node("Sigmoid", {logits}) : graph.softmax(logits, 2);
+  const OnnxName scores = graph.gather_elements(all, chosen, 2);
+  const OnnxName gates = rule_.gates == Gates::of_chosen ? graph.softmax(values, 2) : scores;
+  OnnxRouting routing = choose_per_token(chosen, gates, scores, rule_.k, experts());
+  if (vector_) {
+    const OnnxName dims = graph.integers({1, tokens.shape.rows(), 1});
+    for (OnnxName* each : {&routing.experts, &routing.gates, &routing.scores})
+      *each = graph.node("Expand", {*each, dims});
+    routing.made = routing.experts;
+  }
+  if (!rule_.drops_later || rule_.k == 1) return routing;
+  const OnnxName is_first = graph.node("Equal", {onnx_numbers(graph, rule_.k), graph.integer(0)});
+  select_choices(graph, graph.node("Or", {is_above(graph, routing.gates, rule_.later_above), is_first}), routing);
+  return routing;
 }
 
 }  // namespace sparsight::engine

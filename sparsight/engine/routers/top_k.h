@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "sparsight/engine/router.h"
@@ -48,10 +49,12 @@ class TopKRouter final : public Router {
   void choose(const RouterInput& input, Routing& routing) const override;
   const char* kind() const override { return "top k"; }
   void visit(Fields& fields, const Shape& tokens) override;
+  OnnxRouting export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const override;
   int64_t bytes() const override { return logits_.bytes(); }
 
  private:
   const float* image_vectors(const RouterInput& input, const TokenLayout& layout) const;  // [B,D]
+  std::string export_image_vectors(OnnxGraph& graph, const OnnxTokens& tokens) const;
 
   RouterLogits logits_;
   TopKRule rule_;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <tuple>
 
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_routing.h"
 #include "sparsight/engine/routers/expert_picks.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
 #include "sparsight/kernels/memory/scratch.h"
@@ -105,6 +107,55 @@ void TwoLevelRouter::visit(Fields& fields, const Shape& tokens) {
   visit_level("groups", groups_, groups, groups);
   visit_level("experts", experts_, experts() / groups, experts());
   fields.require(!sorted_ || (groups_.k > 0 && experts_.k > 0), "numbers of choices where choices are sorted");
+}
+
+namespace {
+
+// Whether each choice of the last axis is taken, and its gate.
+std::pair<OnnxName, OnnxName> export_level(OnnxGraph& graph, const LevelRule& rule, const OnnxName& logits,
+                                           int64_t choices, const std::vector<int64_t>& threshold_dims) {
+  if (rule.k == 0)
+    return export_above_threshold(graph, logits, graph.floats("router.threshold", rule.threshold, threshold_dims));
+  const OnnxName best = one_hot(graph, graph.top_k(logits, rule.k, -1).second, choices);
+  const OnnxName count = graph.sum(graph.cast(best, OnnxType::fp32), -2, false);
+  const OnnxName taken = graph.cast(count, OnnxType::boolean);
+  const OnnxName others = graph.number(-std::numeric_limits<float>::infinity());
+  return {taken, graph.softmax(graph.where(taken, logits, others), -1)};
+}
+
+}  // namespace
+
+// secondary: [N,S,G,E/G]. Pairs of a chosen group and a chosen expert in it, sorted by gate.
+OnnxRouting TwoLevelRouter::export_sorted(OnnxGraph& graph, const OnnxName& primary, const OnnxName& secondary,
+                                          int64_t tokens) const {
+  const int64_t groups = primary_.outputs(), size = experts() / groups, k = groups_.k * experts_.k;
+  const auto [group_values, group] = graph.top_k(primary, groups_.k, 2);  // [N,S,groups taken]
+  const OnnxName dims = graph.integers({1, 1, 1, size});
+  const auto of_group = [&](const OnnxName& x) { return graph.unsqueeze(x, -1); };
+  const OnnxName logits = graph.gather_elements(secondary, graph.node("Expand", {of_group(group), dims}), 2);
+  const auto [values, inner] = graph.top_k(logits, experts_.k, 3);
+  const auto listed = [&](const OnnxName& x) { return graph.reshape(x, {-1, tokens, k}); };
+  const OnnxName expert = listed(graph.add(graph.multiply(of_group(group), graph.integer(size)), inner));
+  const OnnxName gate = listed(graph.multiply(graph.softmax(values, 3), of_group(graph.softmax(group_values, 2))));
+  const OnnxName share = of_group(graph.gather_elements(graph.softmax(primary, 2), group, 2));
+  const OnnxName score = listed(graph.multiply(graph.gather_elements(graph.softmax(logits, 3), inner, 3), share));
+  const auto [gates, order] = graph.top_k(gate, k, 2);
+  return choose_per_token(graph.gather_elements(expert, order, 2), gates, graph.gather_elements(score, order, 2), k,
+                          experts());
+}
+
+OnnxRouting TwoLevelRouter::export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const {
+  const int64_t groups = primary_.outputs(), size = experts() / groups, per_image = tokens.shape.rows();
+  const OnnxName primary = primary_.export_onnx(graph, "router.primary", tokens.rows);
+  const OnnxName secondary =
+      graph.reshape(secondary_.export_onnx(graph, "router.secondary", tokens.rows), {-1, per_image, groups, size});
+  if (sorted_) return export_sorted(graph, primary, secondary, per_image);
+  const auto [takes_group, group_gate] = export_level(graph, groups_, primary, groups, {groups});
+  const auto [takes_expert, gate] = export_level(graph, experts_, secondary, size, {groups, size});
+  const OnnxName taken = graph.node("And", {takes_expert, graph.unsqueeze(takes_group, -1)});
+  const OnnxName product = graph.multiply(gate, graph.unsqueeze(group_gate, -1));
+  const auto of_experts = [&](const OnnxName& x) { return graph.reshape(x, {-1, per_image, experts()}); };
+  return choose_by_expert(graph, of_experts(taken), of_experts(product), experts());
 }
 
 }  // namespace sparsight::engine

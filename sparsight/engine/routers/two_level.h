@@ -2,6 +2,7 @@
 // balanced_hierarchical of moe/routers/ in evaluation.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sparsight/engine/router.h"
@@ -32,9 +33,13 @@ class TwoLevelRouter final : public Router {
   void choose(const RouterInput& input, Routing& routing) const override;
   const char* kind() const override { return "two levels"; }
   void visit(Fields& fields, const Shape& tokens) override;
+  OnnxRouting export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const override;
   int64_t bytes() const override { return primary_.bytes() + secondary_.bytes(); }
 
  private:
+  OnnxRouting export_sorted(OnnxGraph& graph, const std::string& primary, const std::string& secondary,
+                            int64_t tokens) const;
+
   LinearMap primary_, secondary_;
   LevelRule groups_, experts_;
   bool sorted_ = false;

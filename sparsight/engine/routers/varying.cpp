@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_routing.h"
 #include "sparsight/kernels/elementwise/softmax_rows.h"
 #include "sparsight/kernels/routing/top_experts.h"
 
@@ -64,5 +65,27 @@ void TopPRouter::visit(Fields& fields, const Shape& tokens) {
 }
 
 void ReluRouter::visit(Fields& fields, const Shape& tokens) { logits_.visit(fields, tokens.columns); }
+
+OnnxRouting TopPRouter::export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const {
+  const OnnxName logits = logits_.export_onnx(graph, tokens.rows);
+  const OnnxName chosen = graph.top_k(logits, maximum_, 2).second;
+  const OnnxName gates = graph.gather_elements(graph.softmax(logits, 2), chosen, 2);
+  OnnxRouting routing = choose_per_token(chosen, gates, gates, maximum_, experts());
+  routing.varying = true;
+  const OnnxName sum = graph.node("CumSum", {graph.cast(gates, OnnxType::fp64), graph.integer(2)});
+  const OnnxName before = graph.node("Sub", {graph.cast(sum, OnnxType::fp32), gates});
+  const OnnxName is_first = graph.node("Equal", {onnx_numbers(graph, maximum_), graph.integer(0)});
+  select_choices(graph, graph.node("Or", {graph.node("Not", {is_at_least(graph, before, p_)}), is_first}), routing);
+  return routing;
+}
+
+OnnxRouting ReluRouter::export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const {
+  const auto [logits, chosen] = graph.top_k(logits_.export_onnx(graph, tokens.rows), experts(), 2);
+  const OnnxName gates = graph.node("Relu", {logits});
+  OnnxRouting routing = choose_per_token(chosen, gates, gates, experts(), experts());
+  routing.varying = true;
+  select_choices(graph, graph.node("Not", {graph.node("LessOrEqual", {logits, graph.number(0)})}), routing);
+  return routing;
+}
 
 }  // namespace sparsight::engine

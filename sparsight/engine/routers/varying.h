@@ -15,6 +15,7 @@ class TopPRouter final : public Router {
   void choose(const RouterInput& input, Routing& routing) const override;
   const char* kind() const override { return "top p"; }
   void visit(Fields& fields, const Shape& tokens) override;
+  OnnxRouting export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const override;
   int64_t bytes() const override { return logits_.bytes(); }
 
  private:
@@ -32,6 +33,7 @@ class ReluRouter final : public Router {
   void choose(const RouterInput& input, Routing& routing) const override;
   const char* kind() const override { return "relu"; }
   void visit(Fields& fields, const Shape& tokens) override;
+  OnnxRouting export_onnx(OnnxGraph& graph, const OnnxTokens& tokens) const override;
   int64_t bytes() const override { return logits_.bytes(); }
 
  private:

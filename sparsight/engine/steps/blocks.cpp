@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_export.h"
 
 namespace sparsight::engine {
 
@@ -50,6 +51,25 @@ void BlockStep::visit_fields(Fields& fields) {
   fields.require(to().shape.columns == from_.shape.columns && to().shape.rows() <= from_.shape.rows(),
                  "at most as many tokens as it reads, of the same width");
   block_.visit(fields, from_.shape.columns);
+}
+
+void EmbedStep::export_onnx(OnnxExport& onnx) const {
+  OnnxGraph& graph = onnx.graph;
+  const int64_t width = to().shape.columns, prefix = to().shape.prefix, patches = to().shape.rows() - prefix;
+  const OnnxName pixels = planes_ > 0 ? onnx.planes(from_, planes_) : onnx.map(from_);
+  const OnnxName embedded = patches_.export_onnx(graph, pixels);
+  OnnxName tokens = graph.transpose(graph.reshape(embedded, {-1, width, patches}), {0, 2, 1});
+  if (!positions_.empty()) tokens = graph.add(tokens, graph.floats("positions", positions_, {patches, width}));
+  if (prefix > 0) {
+    const OnnxName dims = graph.concat({onnx.images(), graph.integers({1, 1})}, 0);
+    tokens =
+        graph.concat({graph.node("Expand", {graph.floats("prefix", prefix_, {1, prefix, width}), dims}), tokens}, 1);
+  }
+  onnx.set_rows(to(), tokens);
+}
+
+void BlockStep::export_onnx(OnnxExport& onnx) const {
+  onnx.set_rows(to(), block_.export_onnx(onnx.graph, onnx.rows(from_), from_.shape.rows(), to().shape.rows()));
 }
 
 }  // namespace sparsight::engine

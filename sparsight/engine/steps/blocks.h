@@ -26,6 +26,7 @@ class EmbedStep final : public Step {
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
   int64_t bytes() const override;
 
  private:
@@ -44,6 +45,7 @@ class BlockStep final : public Step {
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
   int64_t bytes() const override { return block_.bytes(); }
 
  private:

@@ -5,6 +5,7 @@
 #include "sparsight/engine/expert_rows.h"
 #include "sparsight/engine/file/fields.h"
 #include "sparsight/engine/file/kinds.h"
+#include "sparsight/engine/onnx/onnx_export.h"
 #include "sparsight/engine/row_grid.h"
 #include "sparsight/kernels/gemm/row_blocks.h"
 #include "sparsight/kernels/kernels.h"
@@ -122,6 +123,58 @@ void ExpertsStep::visit_fields(Fields& fields) {
 void SharedExpertsStep::visit_fields(Fields& fields) {
   const int64_t rows = visit_experts(fields, tokens_, residual_, experts_, to());
   fields.require(rows == tokens_.shape.rows(), "a row for each token");
+}
+
+namespace {
+
+// The decision about the first `count` tokens of each image.
+OnnxRouting about_first_tokens(OnnxGraph& graph, const OnnxRouting& routing, int64_t count) {
+  OnnxRouting first = routing;
+  first.tokens = count;
+  first.experts = graph.slice(routing.experts, 1, 0, count), first.gates = graph.slice(routing.gates, 1, 0, count);
+  return first;
+}
+
+// combine * experts(dispatch^T * tokens)
+OnnxName export_mix(OnnxGraph& graph, const Experts& experts, const OnnxName& tokens, const OnnxRouting& routing) {
+  const int64_t count = experts.count(), slots = routing.slots / count;
+  const OnnxName mixed = graph.matmul(graph.transpose(routing.dispatch, {0, 2, 1}), tokens);  // [N,P,D]
+  std::vector<OnnxName> made;
+  for (int64_t e = 0; e < count; ++e) {
+    const OnnxName own = graph.reshape(graph.slice(mixed, 1, e * slots, (e + 1) * slots), {-1, experts.width()});
+    made.push_back(graph.reshape(experts.export_expert(graph, e, own), {-1, slots, experts.outputs()}));
+  }
+  return graph.matmul(routing.combine, graph.concat(made, 1));
+}
+
+}  // namespace
+
+void ExpertsStep::export_onnx(OnnxExport& onnx) const {
+  OnnxGraph& graph = onnx.graph;
+  const OnnxRouting& routing = onnx.routings.at(routing_);
+  const int64_t outputs = experts_->outputs();
+  const OnnxName tokens = onnx.rows(tokens_, experts_->width());
+  OnnxName y;
+  if (routing.slots > 0) {
+    y = export_mix(graph, *experts_, tokens, routing);
+  } else if (tokens_read_ < routing.tokens) {
+    const OnnxName first = experts_->export_onnx(graph, graph.slice(tokens, 1, 0, tokens_read_),
+                                                 about_first_tokens(graph, routing, tokens_read_));
+    y = graph.node("Pad", {first, graph.integers({0, 0, 0, 0, routing.tokens - tokens_read_, 0})});
+  } else {
+    y = experts_->export_onnx(graph, tokens, routing);
+  }
+  if (residual_.exists()) y = graph.add(y, onnx.rows(residual_, outputs));
+  onnx.set_rows(to(), y, outputs);
+}
+
+void SharedExpertsStep::export_onnx(OnnxExport& onnx) const {
+  OnnxGraph& graph = onnx.graph;
+  OnnxRouting all;
+  all.tokens = tokens_.shape.rows(), all.k = all.count = experts_->count();
+  OnnxName y = experts_->export_onnx(graph, onnx.rows(tokens_), all);
+  if (residual_.exists()) y = graph.add(y, onnx.rows(residual_, experts_->outputs()));
+  onnx.set_rows(to(), y, experts_->outputs());
 }
 
 }  // namespace sparsight::engine

@@ -27,6 +27,7 @@ class ExpertsStep final : public Step {
   std::vector<Value> reads() const override { return existing(tokens_, residual_); }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
   int64_t bytes() const override { return experts_->bytes(); }
 
   const std::string& layer() const { return layer_; }
@@ -53,6 +54,7 @@ class SharedExpertsStep final : public Step {
   std::vector<Value> reads() const override { return existing(tokens_, residual_); }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
   int64_t bytes() const override { return experts_->bytes(); }
 
  private:

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_export.h"
+#include "sparsight/engine/onnx/onnx_layers.h"
 #include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/threads/tasks.h"
 
@@ -152,6 +154,52 @@ void TakenMeanStep::visit_fields(Fields& fields) {
 void TwoClassStep::visit_fields(Fields& fields) {
   fields.value("from", from_);
   fields.require(from_.shape.numbers() == 1 && to().shape.numbers() == 2, "two logits of one number");
+}
+
+void ConvolveStep::export_onnx(OnnxExport& onnx) const {
+  const Shape& in = from_.shape;
+  onnx.set_map(to(), convs_.export_onnx(onnx.graph, onnx.map(from_), {in.height, in.width, in.columns}));
+}
+
+void MaxPoolStep::export_onnx(OnnxExport& onnx) const {
+  onnx.set_map(to(), onnx.graph.node("MaxPool", {onnx.map(from_)},
+                                     {{"kernel_shape", std::vector<int64_t>{3, 3}},
+                                      {"strides", std::vector<int64_t>{2, 2}},
+                                      {"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
+}
+
+void MapPatchesStep::export_onnx(OnnxExport& onnx) const {
+  const Shape& map = to_patches_ ? from_.shape : to().shape;
+  const int64_t down = map.height / side_, across = map.width / side_;
+  OnnxGraph& graph = onnx.graph;
+  if (to_patches_) return onnx.set_rows(to(), onnx_patches(graph, onnx.map(from_), map.columns, down, across, side_));
+  const OnnxName patches = graph.reshape(onnx.rows(from_), {-1, down, across, map.columns, side_, side_});
+  onnx.set_map(to(),
+               graph.reshape(graph.transpose(patches, {0, 3, 1, 4, 2, 5}), {-1, map.columns, map.height, map.width}));
+}
+
+void PoolStep::export_onnx(OnnxExport& onnx) const {
+  OnnxGraph& graph = onnx.graph;
+  const Shape& in = from_.shape;
+  if (pool_ == Pool::first) return onnx.set_rows(to(), graph.slice(onnx.rows(from_), 1, 0, 1));
+  if (onnx.has_map(from_))
+    return onnx.set_rows(to(), graph.reshape(graph.mean(onnx.map(from_), {2, 3}, false), {-1, 1, in.columns}));
+  const OnnxName rows = onnx.rows(from_);
+  onnx.set_rows(to(), graph.mean(in.prefix == 0 ? rows : graph.slice(rows, 1, in.prefix, in.rows()), {1}, true));
+}
+
+void TakenMeanStep::export_onnx(OnnxExport& onnx) const {
+  OnnxGraph& graph = onnx.graph;
+  const OnnxRouting& routing = onnx.routings.at(routing_);
+  const OnnxName exists = graph.node("GreaterOrEqual", {routing.made, graph.integer(0)});
+  const OnnxName taken = graph.node("ReduceSum", {graph.cast(exists, OnnxType::fp32), graph.integers({1, 2})});
+  const OnnxName average = graph.divide(taken, graph.number(static_cast<float>(routing.count)));
+  onnx.set_rows(to(),
+                graph.divide(graph.sum(onnx.rows(from_), 1, true), graph.node("Max", {average, graph.number(1)})));
+}
+
+void TwoClassStep::export_onnx(OnnxExport& onnx) const {
+  onnx.set_rows(to(), onnx.graph.node("Pad", {onnx.rows(from_, 1), onnx.graph.integers({0, 0, 1, 0, 0, 0})}));
 }
 
 }  // namespace sparsight::engine

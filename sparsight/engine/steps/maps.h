@@ -16,6 +16,7 @@ class ConvolveStep final : public Step {
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
   int64_t bytes() const override { return convs_.bytes(); }
 
  private:
@@ -35,6 +36,7 @@ class MaxPoolStep final : public Step {
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
 
  private:
   Value from_;
@@ -57,6 +59,7 @@ class MapPatchesStep final : public Step {
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
 
  private:
   Value from_;
@@ -74,6 +77,7 @@ class PoolStep final : public Step {
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
 
  private:
   Value from_;
@@ -94,6 +98,7 @@ class TakenMeanStep final : public Step {
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
 
  private:
   Value from_;
@@ -109,6 +114,7 @@ class TwoClassStep final : public Step {
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
 
  private:
   Value from_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_export.h"
+#include "sparsight/engine/onnx/onnx_layers.h"
 #include "sparsight/kernels/threads/tasks.h"
 
 namespace sparsight::engine {
@@ -66,6 +68,26 @@ void PatchesStep::visit_fields(Fields& fields) {
                      out.rows() == in.rows() / channels_ / side_ * (in.columns / side_) &&
                      out.columns == channels_ * side_ * side_,
                  "an image of whole patches");
+}
+
+void NormalizeStep::export_onnx(OnnxExport& onnx) const {
+  OnnxGraph& graph = onnx.graph;
+  OnnxName pixels = onnx.planes(from_, channels_);
+  if (!scale_.empty()) {
+    std::vector<float> scale = scale_;
+    for (float& each : scale) each *= 255;
+    const std::vector<int64_t> dims{channels_, 1, 1};
+    pixels = graph.add(graph.multiply(pixels, graph.floats("scale", scale, dims)), graph.floats("shift", shift_, dims));
+  }
+  if (to_map_)
+    onnx.set_map(to(), pixels);
+  else
+    onnx.set_planes(to(), channels_, pixels);
+}
+
+void PatchesStep::export_onnx(OnnxExport& onnx) const {
+  onnx.set_rows(to(), onnx_patches(onnx.graph, onnx.planes(from_, channels_), channels_,
+                                   from_.shape.rows() / channels_ / side_, from_.shape.columns / side_, side_));
 }
 
 }  // namespace sparsight::engine

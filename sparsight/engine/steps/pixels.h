@@ -19,6 +19,7 @@ class NormalizeStep final : public Step {
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
 
  private:
   Value from_;
@@ -37,6 +38,7 @@ class PatchesStep final : public Step {
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
 
  private:
   Value from_;

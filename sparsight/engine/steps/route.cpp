@@ -2,6 +2,8 @@
 
 #include "sparsight/engine/file/fields.h"
 #include "sparsight/engine/file/kinds.h"
+#include "sparsight/engine/onnx/onnx_capacity.h"
+#include "sparsight/engine/onnx/onnx_export.h"
 
 namespace sparsight::engine {
 
@@ -34,6 +36,19 @@ void RouteStep::visit_fields(Fields& fields) {
   fields.real("capacity_factor", policy_.factor, {0, kMaxFieldNumber});
   fields.choice("gates", policy_.gates, std::array{"router", "sum_to_one", "one"});
   fields.decides("number", number_, tokens_.shape.rows(), router_->experts());
+}
+
+void RouteStep::export_onnx(OnnxExport& onnx) const {
+  OnnxGraph& graph = onnx.graph;
+  const OnnxTokens tokens{onnx.rows(tokens_), onnx.images(), tokens_.shape};
+  OnnxRouting routing = router_->export_onnx(graph, tokens);
+  routing.tokens = tokens_.shape.rows(), routing.gathers_rows = onnx.gathers_rows;
+  if (routing.slots == 0) {
+    const OnnxName kept = apply_capacity(graph, policy_.capacity, policy_.factor, tokens, routing);
+    apply_gate_rule(graph, policy_.gates, routing);
+    if (!kept.empty()) drop_choices(graph, kept, routing);
+  }
+  onnx.routings[number_] = routing;
 }
 
 }  // namespace sparsight::engine

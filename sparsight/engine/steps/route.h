@@ -32,6 +32,7 @@ class RouteStep final : public Step {
   std::vector<Value> reads() const override { return {tokens_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
   int64_t bytes() const override { return router_->bytes(); }
 
   const std::string& layer() const { return layer_; }

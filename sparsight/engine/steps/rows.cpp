@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "sparsight/engine/file/fields.h"
+#include "sparsight/engine/onnx/onnx_export.h"
+#include "sparsight/engine/onnx/onnx_layers.h"
 #include "sparsight/engine/routers/top_k.h"
 #include "sparsight/engine/row_grid.h"
 #include "sparsight/kernels/elementwise/layer_norm.h"
@@ -94,6 +96,40 @@ void ElementwiseStep::visit_fields(Fields& fields) {
   fields.floats("shift", shift_, columns, /*required=*/false);
   fields.require(to().shape.numbers() == numbers && (!residual_.exists() || residual_.shape.numbers() == numbers),
                  "as many numbers as it reads");
+}
+
+void NormStep::export_onnx(OnnxExport& onnx) const {
+  onnx.set_rows(to(), onnx_norm(onnx.graph, norm_, onnx.rows(from_)));
+}
+
+void LinearStep::export_onnx(OnnxExport& onnx) const {
+  OnnxGraph& graph = onnx.graph;
+  OnnxName y = onnx_linear(graph, "linear", onnx.rows(from_, linear_.inputs()), linear_);
+  if (activation_) y = onnx_activation(graph, *activation_, y);
+  if (residual_.exists()) y = graph.add(y, onnx.rows(residual_, linear_.outputs()));
+  onnx.set_rows(to(), y, linear_.outputs());
+}
+
+// Maps stay maps.
+void ElementwiseStep::export_onnx(OnnxExport& onnx) const {
+  OnnxGraph& graph = onnx.graph;
+  const Shape& in = from_.shape;
+  const bool by_map = onnx.has_map(from_) && to().shape.columns == in.columns && to().shape.height == in.height &&
+                      to().shape.width == in.width &&
+                      (!residual_.exists() || (onnx.has_map(residual_) && residual_.shape.columns == in.columns &&
+                                               residual_.shape.height == in.height));
+  const std::vector<int64_t> dims = by_map ? std::vector<int64_t>{in.columns, 1, 1} : std::vector<int64_t>{in.columns};
+  OnnxName y = by_map ? onnx.map(from_) : onnx.rows(from_);
+  if (!factor_.empty()) y = graph.multiply(y, graph.floats("factor", factor_, dims));
+  if (!shift_.empty()) y = graph.add(y, graph.floats("shift", shift_, dims));
+  if (residual_.exists()) y = graph.add(y, by_map ? onnx.map(residual_) : onnx.rows(residual_, in.columns));
+  if (function_ == Elementwise::relu) y = graph.node("Relu", {y});
+  if (function_ == Elementwise::sigmoid) y = graph.node("Sigmoid", {y});
+  if (function_ == Elementwise::tanh) y = graph.node("Tanh", {y});
+  if (by_map)
+    onnx.set_map(to(), y);
+  else
+    onnx.set_rows(to(), y, in.columns);
 }
 
 }  // namespace sparsight::engine

@@ -17,6 +17,7 @@ class NormStep final : public Step {
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
   int64_t bytes() const override { return 8 * static_cast<int64_t>(norm_.weight.size()); }
 
  private:
@@ -35,6 +36,7 @@ class LinearStep final : public Step {
   std::vector<Value> reads() const override { return existing(from_, residual_); }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
   int64_t bytes() const override { return linear_.bytes() + 4 * linear_.outputs(); }
 
  private:
@@ -68,6 +70,7 @@ class ElementwiseStep final : public Step {
   std::vector<Value> reads() const override { return existing(from_, residual_); }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
   int64_t bytes() const override { return 4 * static_cast<int64_t>(factor_.size() + shift_.size()); }
 
  private:
