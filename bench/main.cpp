@@ -83,5 +83,5 @@ int run(char* program, std::vector<std::string> arguments) {
 }  // namespace sparsight::bench
 
 int main(int argc, char** argv) {
-  return sparsight::cli::exit_code_of([&] { return sparsight::bench::run(argv[0], {argv + 1, argv + argc}); });
+  return sparsight::cli::to_exit_code([&] { return sparsight::bench::run(argv[0], {argv + 1, argv + argc}); });
 }

@@ -43,7 +43,7 @@ void add_search_options(CLI::App& verb, SuperclassSearchArguments& search, const
       ->type_name("data|MAP.txt");
 }
 
-void check_confusion_name(const std::string& name) { position_of(name, kConfusionNames, "confusion"); }
+void check_confusion_name(const std::string& name) { find_position(name, kConfusionNames, "confusion"); }
 
 void check_superclass(const SuperclassArguments& arguments) {
   const SuperclassSearchArguments& search = arguments.search;

@@ -48,7 +48,7 @@ void add_program(CLI::App& app) {
 int run_program(int argc, char** argv, const std::function<void()>& prepare) {
   open_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like one on a full disk
-  return exit_code_of([&] {
+  return to_exit_code([&] {
     if (prepare) prepare();
     CLI::App app;
     add_program(app);

@@ -48,7 +48,7 @@ std::vector<std::string> verb_names(const CLI::App& app) {
 }
 
 // "--set train.epochs=2" for --epochs 2 and --epochs=2, "" if no section has such a setting.
-std::string setting_of(const std::string& word, const std::string& next, const CLI::App& verb) {
+std::string to_setting(const std::string& word, const std::string& next, const CLI::App& verb) {
   if (!verb.get_option_no_throw("--set")) return "";
   const size_t begin = std::min(word.find_first_not_of('-'), word.size()), equals = word.find('=', begin);
   std::string key = word.substr(begin, equals == std::string::npos ? equals : equals - begin);
@@ -69,7 +69,7 @@ std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& err
   if (extras.empty() || extras.front() == "--") return cat(printable(error.what()), help);
   const std::string& word = extras.front();
   if (word.size() > 1 && word.front() == '-') {
-    const std::string setting = setting_of(word, extras.size() > 1 ? extras[1] : "", verb);
+    const std::string setting = to_setting(word, extras.size() > 1 ? extras[1] : "", verb);
     return cat("unknown flag ", printable(word), did_you_mean(setting.empty() ? nearest_flag(word, verb) : setting),
                help);
   }
@@ -124,7 +124,7 @@ int parsed(CLI::App& app, const std::function<void()>& parse) {
   return 0;
 }
 
-int exit_code_of(const std::function<int()>& run) {
+int to_exit_code(const std::function<int()>& run) {
   try {
     const int code = run();
     if (!output().flush() || std::ferror(stdout))

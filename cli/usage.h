@@ -17,6 +17,6 @@ int parsed(CLI::App& app, const std::function<void()>& parse);
 
 // Returns the exit code of `run`, or of the error that it threw, which is logged in one line. Output that could not be
 // written is an error too.
-int exit_code_of(const std::function<int()>& run);
+int to_exit_code(const std::function<int()>& run);
 
 }  // namespace sparsight::cli

@@ -18,7 +18,7 @@ MODULE_HEADERS = re.compile(r"[<\"]torch/(?!headeronly)")
 
 
 @functools.cache
-def text_of(path):
+def file_text(path):
     return pathlib.Path(path).read_text()
 
 
@@ -29,7 +29,7 @@ def with_headers(path):
         file = waiting.pop()
         if file not in seen and pathlib.Path(file).is_file():
             seen.add(file)
-            waiting += INCLUDE.findall(text_of(file))
+            waiting += INCLUDE.findall(file_text(file))
     return sorted(seen)
 
 
@@ -40,9 +40,9 @@ def main():
         if not path.startswith(FOLDERS) or not path.endswith(".cpp"):
             continue
         own = [path] + [str(header) for header in [pathlib.Path(path).with_suffix(".h")] if header.is_file()]
-        if any(MODULE_HEADERS.search(text_of(file)) for file in own):
+        if any(MODULE_HEADERS.search(file_text(file)) for file in own):
             continue
-        key = hashlib.sha256(b"\0".join(text_of(file).encode() for file in [*with_headers(path), ".clang-tidy"]))
+        key = hashlib.sha256(b"\0".join(file_text(file).encode() for file in [*with_headers(path), ".clang-tidy"]))
         print(path, key.hexdigest()[:24])
 
 

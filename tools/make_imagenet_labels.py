@@ -23,7 +23,7 @@ def categories():
                 if isinstance(node, ast.Assign) and node.targets[0].id == "_IMAGENET_CATEGORIES")
 
 
-def text_of(names):
+def to_text(names):
     assert len(names) == 1000 and not any('"' in name or ";" in name or "\\" in name for name in names)
     lines, line = [], ""
     for name in names:
@@ -40,7 +40,7 @@ if __name__ == "__main__":
         print("needs torchvision (pip install --no-deps torchvision==0.28.0)")
         sys.exit(77)
     if sys.argv[1:] == ["--check"]:
-        same = FILE.read_text() == text_of(names)
+        same = FILE.read_text() == to_text(names)
         print(f"{FILE} has torchvision's names" if same else f"{FILE} differs from torchvision's names: write it again")
         sys.exit(0 if same else 1)
-    sys.stdout.write(text_of(names))
+    sys.stdout.write(to_text(names))

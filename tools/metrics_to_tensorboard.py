@@ -32,7 +32,7 @@ def read_lines(path):
             yield record
 
 
-def scalars_of(record):
+def find_scalars(record):
     """(tag, number) of everything in one line that can be plotted as a curve."""
     group = record.get("split", "eval") if record["kind"] == "eval" else record["kind"]
     if record.get("reported") is False:
@@ -63,7 +63,7 @@ def convert(run, out, make_writer):
     count = 0
     for record in read_lines(log):
         step = record.get("step", 0)
-        for tag, value in scalars_of(record):
+        for tag, value in find_scalars(record):
             writer.add_scalar(tag, value, step)
             count += 1
         if record["kind"] == "note":

@@ -59,12 +59,12 @@ void declare_models(CLI::App& app, ModelSettings& settings) {
 }
 
 // The case's measured run, and its operations.
-std::function<void()> work_of(OurModel& model, bool training) {
+std::function<void()> make_work(OurModel& model, bool training) {
   if (training) return [&model] { model.train_step(); };
   return [&model] { model.predict(); };
 }
 
-double operations_of(const OurModel& model, bool training) { return (training ? 3 : 1) * model.operations(); }
+double count_operations(const OurModel& model, bool training) { return (training ? 3 : 1) * model.operations(); }
 
 // Operations per second in the type of the case's products; takes 60 ms.
 double peak_now(const Peaks& peaks, bool bf16) {
@@ -78,12 +78,13 @@ void serve(const ModelSettings& settings, const ModelCase& which) {
   OurModel model(which);
   model.save(settings.worker + "/model.safetensors");
   if (!settings.training) model.compile();
-  Json ready{{"machine", machine_line(measure_peaks(peaks))}, {"operations", operations_of(model, settings.training)}};
+  Json ready{{"machine", machine_line(measure_peaks(peaks))},
+             {"operations", count_operations(model, settings.training)}};
   write_safetensors(settings.worker + "/ours.safetensors",
                     {{{"logits", settings.training ? model.logits() : model.predict().contiguous()}}, {}});
   if (settings.training) ready["loss"] = model.train_step();
   std::cout << ready.dump() << std::endl;
-  answer_runs(work_of(model, settings.training), [&] { return peak_now(peaks, which.bf16); });
+  answer_runs(make_work(model, settings.training), [&] { return peak_now(peaks, which.bf16); });
 }
 
 // Runs one batch through models with different MLPs, in turn, round after round, and prints a row for each. The first
@@ -95,8 +96,8 @@ void print_models(const ModelSettings& settings, const std::vector<ModelCase>& c
     if (!settings.training) models.back()->compile();
   }
   std::vector<std::vector<double>> times(cases.size());
-  const auto seconds_of = [&](OurModel& model) {
-    const std::function<void()> work = work_of(model, settings.training);
+  const auto time_run = [&](OurModel& model) {
+    const std::function<void()> work = make_work(model, settings.training);
     int64_t runs = 0;
     const double start = seconds_now();
     while (runs == 0 || seconds_now() - start < 0.02) work(), ++runs;
@@ -107,14 +108,14 @@ void print_models(const ModelSettings& settings, const std::vector<ModelCase>& c
     if (round >= 0) peak.push_back(peak_now(peaks, cases[0].bf16));
     for (size_t i = 0; i < models.size(); ++i) {
       const size_t turn = (i + static_cast<size_t>(round + 1)) % models.size();
-      const double seconds = seconds_of(*models[turn]);
+      const double seconds = time_run(*models[turn]);
       if (round >= 0) times[turn].push_back(seconds);
     }
   }
   for (size_t i = 0; i < cases.size(); ++i) {
     std::vector<double> share;
     for (size_t round = 0; round < peak.size(); ++round)
-      share.push_back(operations_of(*models[i], settings.training) / peak[round] / times[i][round]);
+      share.push_back(count_operations(*models[i], settings.training) / peak[round] / times[i][round]);
     print_row({cases[i].size, cases[i].routing, std::to_string(cases[i].batch), milliseconds(median(times[i])),
                text(median_interval(share)), i == 0 ? "-" : text(ratio_interval(times[i], times[0]))});
   }

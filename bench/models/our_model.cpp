@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kLearningRate = 1e-4;
 
-std::vector<std::string> settings_of(const ModelCase& which) {
+std::vector<std::string> case_settings(const ModelCase& which) {
   std::vector<std::string> settings{"model.size=" + ('"' + which.size + '"'), cat("model.patch=", which.patch)};
   if (which.routing == "dense") {
     settings.emplace_back("moe.blocks=[]");
@@ -46,7 +46,7 @@ std::vector<std::string> settings_of(const ModelCase& which) {
 Json config_of_case(const ModelCase& which) {
   std::vector<Section> sections = model_sections();
   Config config;
-  for (const std::string& setting : settings_of(which)) config.set(setting);
+  for (const std::string& setting : case_settings(which)) config.set(setting);
   return resolve(config, sections);
 }
 

@@ -11,7 +11,7 @@
 namespace sparsight::bench {
 namespace {
 
-MoeInput input_of(const at::Tensor& tokens, ForwardMode mode, uint64_t step) {
+MoeInput make_input(const at::Tensor& tokens, ForwardMode mode, uint64_t step) {
   return {.tokens = tokens, .layout = {1, tokens.size(0), 0, 0, 0}, .mode = mode, .random = {1, step}};
 }
 
@@ -27,12 +27,12 @@ LargeLayer::LargeLayer(int64_t experts, int64_t k, int64_t hidden) {
 
 Routing LargeLayer::forward(const at::Tensor& tokens) {
   const c10::AutoGradMode no_grad(false);
-  return layer_->forward(input_of(tokens, {}, 0)).routing;
+  return layer_->forward(make_input(tokens, {}, 0)).routing;
 }
 
 void LargeLayer::train_step(const at::Tensor& tokens, const at::Tensor& out_grad) {
   const at::Tensor x = tokens.detach().requires_grad_(true);
-  const MoeOutput out = layer_->forward(input_of(x, ForwardMode::training(), ++step_));
+  const MoeOutput out = layer_->forward(make_input(x, ForwardMode::training(), ++step_));
   at::Tensor loss = (out.tokens * out_grad).sum();
   for (const NamedLoss& part : out.routing.losses) loss = loss + part.weight * part.value;
   loss.backward();

@@ -100,35 +100,35 @@ TimesByName measure(const ManyExperts& sizes, int64_t experts, double& weight_by
   return works.run(sizes.rounds);
 }
 
-std::string time_of(const TimesByName& times, const std::string& name) {
+std::string time_text(const TimesByName& times, const std::string& name) {
   return times.contains(name) ? milliseconds(median(times.at(name))) : "-";
 }
 
 // The ratio of `ours` to another.
-std::string ratio_of(const TimesByName& times, const std::string& ours, const std::string& other) {
+std::string time_ratio(const TimesByName& times, const std::string& ours, const std::string& other) {
   return times.contains(other) ? text(ratio_interval(times.at(ours), times.at(other))) : "-";
 }
 
-std::vector<std::string> cells_of(const ManyExperts& sizes, int64_t experts, const TimesByName& times,
-                                  const std::string& prefix) {
+std::vector<std::string> make_cells(const ManyExperts& sizes, int64_t experts, const TimesByName& times,
+                                    const std::string& prefix) {
   const double seconds = median(times.at(prefix + "layer"));
-  std::vector<std::string> cells{std::to_string(experts), time_of(times, prefix + "layer"),
-                                 whole(static_cast<double>(sizes.tokens) / seconds), time_of(times, prefix + "ours")};
+  std::vector<std::string> cells{std::to_string(experts), time_text(times, prefix + "layer"),
+                                 whole(static_cast<double>(sizes.tokens) / seconds), time_text(times, prefix + "ours")};
   for (const char* other : {"dense", "loop", "grouped_mm"}) {
     if (is_contender(other) && !sizes.contenders) continue;
-    cells.push_back(time_of(times, prefix + other));
-    cells.push_back(ratio_of(times, prefix + "ours", prefix + other));
+    cells.push_back(time_text(times, prefix + other));
+    cells.push_back(time_ratio(times, prefix + "ours", prefix + other));
   }
   return cells;
 }
 
-std::vector<std::string> columns_of(const ManyExperts& sizes) {
+std::vector<std::string> column_names(const ManyExperts& sizes) {
   std::vector<std::string> columns{"E", "layer", "tokens/s", "ours", "dense", "ours / dense"};
   if (sizes.contenders) columns.insert(columns.end(), {"loop", "ours / loop", "grouped_mm", "ours / grouped_mm"});
   return columns;
 }
 
-Json row_of(int64_t experts, const TimesByName& times, double weight_bytes, double peak_bytes) {
+Json result_row(int64_t experts, const TimesByName& times, double weight_bytes, double peak_bytes) {
   Json row{{"experts", experts}, {"weight_bytes", weight_bytes}, {"training_peak_bytes", peak_bytes}};
   for (const auto& [name, seconds] : times) {
     const MedianInterval found = median_interval(seconds);
@@ -162,7 +162,7 @@ void print_many_experts(const ManyExperts& sizes, const std::vector<double>& mem
   InterferenceWatch watch;
   Json rows = Json::array();
   std::vector<std::vector<std::string>> training;
-  std::vector<std::string> columns = columns_of(sizes), forward_columns = columns;
+  std::vector<std::string> columns = column_names(sizes), forward_columns = columns;
   forward_columns.insert(forward_columns.end(), {"packed", "statistics"});
   if (sizes.contenders) forward_columns.insert(forward_columns.end(), {"oneDNN", "packed / oneDNN"});
   print_header(forward_columns);
@@ -170,17 +170,17 @@ void print_many_experts(const ManyExperts& sizes, const std::vector<double>& mem
     const int64_t experts = sizes.experts[i];
     double weights = 0;
     const TimesByName times = measure(sizes, experts, weights);
-    std::vector<std::string> cells = cells_of(sizes, experts, times, "");
-    for (const char* name : {"packed", "statistics"}) cells.push_back(time_of(times, name));
+    std::vector<std::string> cells = make_cells(sizes, experts, times, "");
+    for (const char* name : {"packed", "statistics"}) cells.push_back(time_text(times, name));
     if (sizes.contenders) {
-      cells.push_back(time_of(times, "oneDNN"));
-      cells.push_back(ratio_of(times, "packed", "oneDNN"));
+      cells.push_back(time_text(times, "oneDNN"));
+      cells.push_back(time_ratio(times, "packed", "oneDNN"));
     }
     print_row(cells);
     const double peak = i < memory.size() ? memory[i] : 0;
-    rows.push_back(row_of(experts, times, weights, peak));
+    rows.push_back(result_row(experts, times, weights, peak));
     if (!sizes.training) continue;
-    training.push_back(cells_of(sizes, experts, times, "train "));
+    training.push_back(make_cells(sizes, experts, times, "train "));
     training.back().push_back(whole(weights / kMiB));
     training.back().push_back(whole(peak / kMiB));
   }

@@ -22,7 +22,7 @@ at::Tensor our_attention(const at::Tensor& qkv, int64_t heads) { return attentio
 using Attend = at::Tensor (*)(const at::Tensor& qkv, int64_t heads);
 
 template <Attend attend, bool kBackward>
-void attention_of(benchmark::State& state) {
+void bench_attention(benchmark::State& state) {
   const int64_t images = state.range(0), heads = state.range(1), tokens = state.range(2), size = state.range(3);
   torch::manual_seed(1);
   const at::Tensor qkv = torch::randn({images, tokens, 3 * heads * size}).requires_grad_(kBackward);
@@ -46,10 +46,10 @@ void sizes(benchmark::internal::Benchmark* bench) {
   bench->Args({16, 6, 197, 64})->Args({32, 6, 50, 64})->Args({1, 6, 50, 64});
 }
 
-BENCHMARK(attention_of<our_attention, false>)->Name("attention")->Apply(sizes);
-BENCHMARK(attention_of<torch_attention, false>)->Name("attention_torch")->Apply(sizes);
-BENCHMARK(attention_of<our_attention, true>)->Name("attention_backward")->Apply(sizes);
-BENCHMARK(attention_of<torch_attention, true>)->Name("attention_backward_torch")->Apply(sizes);
+BENCHMARK(bench_attention<our_attention, false>)->Name("attention")->Apply(sizes);
+BENCHMARK(bench_attention<torch_attention, false>)->Name("attention_torch")->Apply(sizes);
+BENCHMARK(bench_attention<our_attention, true>)->Name("attention_backward")->Apply(sizes);
+BENCHMARK(bench_attention<torch_attention, true>)->Name("attention_backward_torch")->Apply(sizes);
 
 }  // namespace
 }  // namespace sparsight

@@ -16,14 +16,14 @@ at::Tensor mean_loss_torch(const at::Tensor& logits, const at::Tensor& labels) {
 
 using MeanLoss = at::Tensor (*)(const at::Tensor& logits, const at::Tensor& labels);
 
-template <MeanLoss loss_of>
-void cross_entropy_of(benchmark::State& state) {
+template <MeanLoss loss>
+void bench_cross_entropy(benchmark::State& state) {
   torch::manual_seed(1);
   const at::Tensor logits = torch::randn({state.range(0), state.range(1)}).requires_grad_(true);
   const at::Tensor labels = torch::randint(state.range(1), {state.range(0)}, torch::kLong);
   for (auto _ : state) {
     logits.mutable_grad() = at::Tensor();
-    loss_of(logits, labels).backward();
+    loss(logits, labels).backward();
     benchmark::DoNotOptimize(logits.grad().const_data_ptr<float>());
   }
 }
@@ -33,8 +33,8 @@ void logit_sizes(benchmark::internal::Benchmark* bench) {
   bench->Args({512, 1000})->Args({128, 100})->Args({128, 10});
 }
 
-BENCHMARK(cross_entropy_of<mean_loss>)->Name("cross_entropy")->Apply(logit_sizes);
-BENCHMARK(cross_entropy_of<mean_loss_torch>)->Name("cross_entropy_torch")->Apply(logit_sizes);
+BENCHMARK(bench_cross_entropy<mean_loss>)->Name("cross_entropy")->Apply(logit_sizes);
+BENCHMARK(bench_cross_entropy<mean_loss_torch>)->Name("cross_entropy_torch")->Apply(logit_sizes);
 
 }  // namespace
 }  // namespace sparsight

@@ -11,21 +11,21 @@ at::Tensor torch_softmax(const at::Tensor& x) { return at::softmax(x, 1); }
 
 using Softmax = at::Tensor (*)(const at::Tensor& x);
 
-template <Softmax softmax_of>
-void forward_of(benchmark::State& state) {
+template <Softmax softmax>
+void bench_softmax(benchmark::State& state) {
   torch::manual_seed(1);
   const at::Tensor x = torch::randn({state.range(0), state.range(1)});
-  for (auto _ : state) benchmark::DoNotOptimize(softmax_of(x).const_data_ptr<float>());
+  for (auto _ : state) benchmark::DoNotOptimize(softmax(x).const_data_ptr<float>());
 }
 
-template <Softmax softmax_of>
-void gradient_of(benchmark::State& state) {
+template <Softmax softmax>
+void bench_softmax_gradient(benchmark::State& state) {
   torch::manual_seed(1);
   const at::Tensor x = torch::randn({state.range(0), state.range(1)}).requires_grad_(true);
   const at::Tensor upstream = torch::randn(x.sizes());
   for (auto _ : state) {
     x.mutable_grad() = at::Tensor();
-    softmax_of(x).backward(upstream);
+    softmax(x).backward(upstream);
     benchmark::DoNotOptimize(x.grad().const_data_ptr<float>());
   }
 }
@@ -35,10 +35,10 @@ void router_sizes(benchmark::internal::Benchmark* bench) {
   bench->Args({50, 8})->Args({1576, 8})->Args({6304, 32});
 }
 
-BENCHMARK(forward_of<softmax_rows>)->Name("router_softmax")->Apply(router_sizes);
-BENCHMARK(forward_of<torch_softmax>)->Name("router_softmax_torch")->Apply(router_sizes);
-BENCHMARK(gradient_of<softmax_rows>)->Name("router_softmax_gradient")->Apply(router_sizes);
-BENCHMARK(gradient_of<torch_softmax>)->Name("router_softmax_gradient_torch")->Apply(router_sizes);
+BENCHMARK(bench_softmax<softmax_rows>)->Name("router_softmax")->Apply(router_sizes);
+BENCHMARK(bench_softmax<torch_softmax>)->Name("router_softmax_torch")->Apply(router_sizes);
+BENCHMARK(bench_softmax_gradient<softmax_rows>)->Name("router_softmax_gradient")->Apply(router_sizes);
+BENCHMARK(bench_softmax_gradient<torch_softmax>)->Name("router_softmax_gradient_torch")->Apply(router_sizes);
 
 }  // namespace
 }  // namespace sparsight

@@ -49,7 +49,7 @@ class Process:
         self.process.wait()
 
 
-def options_of(arguments):
+def parse_options(arguments):
     texts, numbers = lambda text: text.split(","), lambda text: [int(part) for part in text.split(",")]  # noqa: E731
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", default="build/release/bench/sparsight_bench")
@@ -151,7 +151,7 @@ class Bench:
 
 
 def main():
-    options = options_of(sys.argv[1:])
+    options = parse_options(sys.argv[1:])
     bench = Bench(options)
     machine = ""
     for size in options.size:

@@ -59,7 +59,7 @@ def time_rounds(runs, loads, count):
     return times
 
 
-def works_of(way, weights):
+def make_works(way, weights):
     def forward(x, expert, gate):
         with torch.no_grad():
             way(x, expert, gate, *weights)
@@ -91,7 +91,7 @@ def runnable(runs, loads, failed):
     return kept
 
 
-def cells_of(columns, times):
+def make_cells(columns, times):
     for name in columns:
         if name not in times:
             yield "-"
@@ -135,7 +135,7 @@ def main():
     for experts in options.experts:
         shapes = [(experts, WIDTH, HIDDEN), (experts, HIDDEN), (experts, HIDDEN, WIDTH), (experts, WIDTH)]
         weights = [(torch.randn(shape) * 0.05).requires_grad_() for shape in shapes]
-        runs = {f"{name} {work}": works_of(way, weights)[work] for name, way in ways.items() for work in works}
+        runs = {f"{name} {work}": make_works(way, weights)[work] for name, way in ways.items() for work in works}
         for k in options.k:
             for tokens in options.tokens:
                 loads = []
@@ -143,7 +143,7 @@ def main():
                     gate, expert = torch.randn(tokens, experts).softmax(1).topk(k, dim=1)
                     loads.append((torch.randn(tokens, WIDTH), expert, gate))
                 times = time_rounds(runnable(runs, loads, failed), loads, options.rounds)
-                rounds.row(tokens, experts, k, *cells_of(columns, times))
+                rounds.row(tokens, experts, k, *make_cells(columns, times))
     print(watch.warning())
 
 

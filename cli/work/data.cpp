@@ -55,7 +55,7 @@ class LateProgress {
 };
 
 // "found, as published (fingerprint 0123456789abcdef)", or what is missing.
-std::string state_of(const DataPlace& place, const std::string& folder) {
+std::string state_text(const DataPlace& place, const std::string& folder) {
   try {
     const DataFingerprint found = data_fingerprint(place, folder);
     const std::string difference = place.difference ? place.difference(placed_files(place, folder)) : "";
@@ -154,7 +154,7 @@ void run_data_where(const std::string& name) {
            << "folder: " << printable(folder) << " (below SPARSIGHT_DATA, or data/ if that is not set)\n"
            << "files:  " << place.files << "\n"
            << "get:    " << place.get << "\n"
-           << "state:  " << state_of(place, folder) << "\n";
+           << "state:  " << state_text(place, folder) << "\n";
 }
 
 }  // namespace sparsight::cli

@@ -7,8 +7,8 @@
 
 #include "cli/cmd_dg.h"
 #include "cli/output.h"
-#include "cli/work/dg_run_of.h"
 #include "cli/work/interruptible.h"
+#include "cli/work/to_dg_run.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
@@ -34,14 +34,14 @@
 namespace sparsight::cli {
 namespace {
 
-Json config_of(const DgHparamsArguments& arguments) {
+Json to_config(const DgHparamsArguments& arguments) {
   DgRun run;
   run.set = arguments.set, run.algorithm = arguments.algorithm, run.model = arguments.model;
   return dg_config(run);
 }
 
 // Only ResNets have a dropout of the features; runs of others leave it out.
-std::string setting_of(const Hyperparameter& parameter, const Json& config) {
+std::string find_setting(const Hyperparameter& parameter, const Json& config) {
   const bool of_model = parameter.key.starts_with("model.");
   const bool used = !parameter.key.empty() && (!of_model || config.at("model").at("name") == "resnet");
   return used ? parameter.key : "not used";
@@ -57,13 +57,13 @@ std::string folder_name(const DgRun& run) {
 void print_last(const DgRun& run, const Json& line) {
   TextTable table{{"environment", "in (%)", "out (%)", ""}, {false, true, true, false}, {}};
   for (int64_t e = 0; line.contains(cat("env", e, "_in_acc")); ++e) {
-    const auto percent_of = [&](const char* half) {
+    const auto percent_text = [&](const char* half) {
       char text[32];
       std::snprintf(text, sizeof text, "%.1f", 100 * line.at(cat("env", e, "_", half, "_acc")).get<double>());
       return std::string(text);
     };
     const bool is_test = std::ranges::find(run.test_envs, e) != run.test_envs.end();
-    table.rows.push_back({std::to_string(e), percent_of("in"), percent_of("out"), is_test ? "test" : ""});
+    table.rows.push_back({std::to_string(e), percent_text("in"), percent_text("out"), is_test ? "test" : ""});
   }
   const std::string weights = text(line, "result_weights");
   output() << "step " << line.at("step") << (weights.empty() ? "" : ", weights of " + printable(weights)) << "\n"
@@ -80,12 +80,12 @@ std::string plain_path(const std::string& folder) {
 
 }  // namespace
 
-DgRun run_of(const DgRunArguments& arguments) {
+DgRun to_dg_run(const DgRunArguments& arguments) {
   DgRun run;
   run.set = arguments.set, run.root = plain_path(arguments.data), run.model = arguments.model;
   run.steps = arguments.steps, run.eval_every = arguments.eval_every, run.image_size = arguments.image_size;
   run.overrides = arguments.overrides;
-  position_of(run.set, domainbed_names(), "data set");
+  find_position(run.set, domainbed_names(), "data set");
   return run;
 }
 
@@ -101,7 +101,7 @@ void run_dg_cub(const DgCubArguments& arguments) {
 }
 
 void run_dg_hparams(const DgHparamsArguments& arguments) {
-  position_of(arguments.set, domainbed_names(), "data set");
+  find_position(arguments.set, domainbed_names(), "data set");
   std::vector<ProtocolDefault> of_model;
   if (!arguments.model.empty()) of_model = entry_named(arguments.model, dg_models(), "model").defaults;
   const auto list = all_hyperparameters(arguments.algorithm, arguments.set, arguments.seed, arguments.trial, of_model);
@@ -115,9 +115,9 @@ void run_dg_hparams(const DgHparamsArguments& arguments) {
   TextTable table{{"hyper-parameter", "setting", "default", "random search"}, {false, false, true, false}, {}};
   if (sampled) table.header.emplace_back(cat("seed ", arguments.seed, ", trial ", arguments.trial));
   if (sampled) table.right.push_back(true);
-  const Json config = config_of(arguments);
+  const Json config = to_config(arguments);
   for (const Hyperparameter& parameter : list) {
-    std::vector<std::string> row{parameter.name, setting_of(parameter, config), parameter.fallback.dump(),
+    std::vector<std::string> row{parameter.name, find_setting(parameter, config), parameter.fallback.dump(),
                                  parameter.range.empty() ? "-" : parameter.range};
     if (sampled) row.push_back(parameter.value.dump());
     table.rows.push_back(row);
@@ -131,7 +131,7 @@ void run_dg_hparams(const DgHparamsArguments& arguments) {
 
 void run_dg_train(const DgTrainArguments& arguments) {
   begin_interruptible_work();
-  DgRun run = run_of(arguments.run);
+  DgRun run = to_dg_run(arguments.run);
   run.algorithm = arguments.algorithm, run.test_envs = arguments.test_envs;
   run.trial_seed = arguments.trial, run.hparams_seed = arguments.seed;
   check_runs({run});

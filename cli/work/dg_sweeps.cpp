@@ -6,9 +6,9 @@
 
 #include "cli/cmd_dg.h"
 #include "cli/output.h"
-#include "cli/work/dg_run_of.h"
 #include "cli/work/interruptible.h"
 #include "cli/work/program_path.h"
+#include "cli/work/to_dg_run.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
@@ -33,7 +33,7 @@ void append_run(std::vector<std::string>& command, const DgRunArguments& run) {
   for (const std::string& assignment : run.overrides) command.push_back("--set=" + assignment);
 }
 
-std::vector<std::string> command_of(const DgSweepArguments& arguments) {
+std::vector<std::string> to_command(const DgSweepArguments& arguments) {
   std::vector<std::string> command{program_path(),
                                    "dg",
                                    "sweep",
@@ -48,7 +48,7 @@ std::vector<std::string> command_of(const DgSweepArguments& arguments) {
   return command;
 }
 
-std::vector<std::string> command_of(const DgAblateArguments& arguments) {
+std::vector<std::string> to_command(const DgAblateArguments& arguments) {
   std::vector<std::string> command{program_path(), "dg", "ablate", "--algorithm=" + arguments.algorithm,
                                    cat("--trials=", arguments.trials)};
   append_run(command, arguments.run);
@@ -129,15 +129,16 @@ std::string described(const std::string& what, const DgRun& run) {
   return common.empty() ? what : what + ", " + common;
 }
 
-DgSweep sweep_of(const DgSweepArguments& arguments) {
-  DgSweep sweep{run_of(arguments.run), arguments.algorithms, arguments.trials, arguments.hparams, !arguments.no_pairs};
+DgSweep to_sweep(const DgSweepArguments& arguments) {
+  DgSweep sweep{to_dg_run(arguments.run), arguments.algorithms, arguments.trials, arguments.hparams,
+                !arguments.no_pairs};
   sweep.models = arguments.models, sweep.sets = arguments.sets, sweep.single_source = arguments.single_source;
   return sweep;
 }
 
-DgAblation ablation_of(const DgAblateArguments& arguments) {
+DgAblation to_ablation(const DgAblateArguments& arguments) {
   DgAblation ablation;
-  ablation.run = run_of(arguments.run);
+  ablation.run = to_dg_run(arguments.run);
   ablation.run.algorithm = arguments.algorithm;
   ablation.trials = arguments.trials, ablation.test_envs = arguments.test_envs;
   if (arguments.only == std::vector<std::string>{"none"})
@@ -152,8 +153,8 @@ DgAblation ablation_of(const DgAblateArguments& arguments) {
 
 void run_dg_sweep(const DgSweepArguments& arguments) {
   begin_interruptible_work();
-  const DgSweep sweep = sweep_of(arguments);
-  work_on({"sweep", described("a sweep of " + sets_text(sweep), sweep.run), sweep_jobs(sweep), command_of(arguments),
+  const DgSweep sweep = to_sweep(arguments);
+  work_on({"sweep", described("a sweep of " + sets_text(sweep), sweep.run), sweep_jobs(sweep), to_command(arguments),
            [&](const JobStore& store) {
              run_dg_table({store.folder(), arguments.jobs.format, "", arguments.published});
            }},
@@ -162,11 +163,11 @@ void run_dg_sweep(const DgSweepArguments& arguments) {
 
 void run_dg_ablate(const DgAblateArguments& arguments) {
   begin_interruptible_work();
-  const DgAblation ablation = ablation_of(arguments);
+  const DgAblation ablation = to_ablation(arguments);
   const std::vector<AblationRow> rows = ablation_rows(ablation);
   const TableFormat format = table_format(arguments.jobs.format);
   work_on({"ablate", described("ablations on " + arguments.run.set, ablation.run), ablation_jobs(ablation, rows),
-           command_of(arguments),
+           to_command(arguments),
            [&](const JobStore& store) { output() << formatted({ablation_table(ablation, rows, store)}, format); }},
           arguments.jobs);
 }

@@ -21,7 +21,7 @@ namespace {
 bool is_run(const std::string& path) { return std::filesystem::is_directory(path); }
 
 // Given images leave the explanation of the run's dataset as it is.
-std::string folder_of(const ExplainArguments& arguments) {
+std::string output_folder(const ExplainArguments& arguments) {
   const ExplainRequest& request = arguments.request;
   if (!arguments.out.empty()) return arguments.out;
   if (!is_run(request.run)) return request.run + ".explained";
@@ -47,7 +47,7 @@ void print_parts(const Explanation& explanation) {
 void run_explain(const ExplainArguments& arguments) {
   begin_interruptible_work();
   const Explanation explanation = explain_run(arguments.request);
-  const Json json = write_explanation(folder_of(arguments), explanation);
+  const Json json = write_explanation(output_folder(arguments), explanation);
   const std::string report =
       arguments.out.empty() && is_run(arguments.request.run) ? write_report(arguments.request.run) : "";
   if (arguments.json) {
@@ -72,7 +72,7 @@ void run_explain(const ExplainArguments& arguments) {
       !table.empty())
     output() << table << "\n";
   print_parts(explanation);
-  output() << "pictures: " << printable(folder_of(arguments)) << "\n";
+  output() << "pictures: " << printable(output_folder(arguments)) << "\n";
   if (!report.empty()) output() << "report:   " << printable(report) << "\n";
 }
 

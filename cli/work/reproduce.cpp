@@ -46,8 +46,8 @@ void print_list(bool json) {
   output() << (json ? json_text(list, 2) + "\n" : markdown_table(table));
 }
 
-FigureRun run_of(const ReproduceArguments& arguments) {
-  FigureRun run{scale_of(arguments.scale), "", arguments.run};
+FigureRun to_figure_run(const ReproduceArguments& arguments) {
+  FigureRun run{find_scale(arguments.scale), "", arguments.run};
   if (!arguments.synthetic) run.data = arguments.data.empty() ? data_home() : arguments.data;
   run.settings = key_values(arguments.overrides);
   run.fingerprint = arguments.fingerprint;
@@ -57,7 +57,7 @@ FigureRun run_of(const ReproduceArguments& arguments) {
 // What a figure is, where its data goes, and its settings at a scale.
 void print_figure(const ReproduceArguments& arguments) {
   const Figure& figure = find_figure(arguments.figure);
-  const Scale scale = scale_of(arguments.scale);
+  const Scale scale = find_scale(arguments.scale);
   TextTable settings{
       {"setting", "default at scale " + arguments.scale, "allowed", "meaning"}, {false, false, false, false}, {}};
   Json list = Json::array();
@@ -94,12 +94,12 @@ void work(const ReproduceArguments& arguments) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != arguments.worker) return;  // the parent is already gone
   signal(SIGTERM, [](int) { set_interrupted(true); });
-  work_on_figure(find_figure(arguments.what), run_of(arguments));
+  work_on_figure(find_figure(arguments.what), to_figure_run(arguments));
 }
 
 // The command that starts this program again for the same figure.
-std::vector<std::string> command_of(const ReproduceArguments& arguments) {
-  const FigureRun run = run_of(arguments);
+std::vector<std::string> to_command(const ReproduceArguments& arguments) {
+  const FigureRun run = to_figure_run(arguments);
   std::vector<std::string> command = {program_path(), "reproduce", arguments.what, "--scale=" + arguments.scale,
                                       cat("--threads=", arguments.threads)};
   std::error_code ignored;
@@ -124,7 +124,7 @@ std::vector<std::string> with(std::vector<std::string> command, const std::vecto
 // One task of the array written by --slurm.
 void work_on_task(const ReproduceArguments& arguments) {
   const TaskResult result =
-      work_on_figure_task(find_figure(arguments.what), run_of(arguments), parse_array_task(arguments.task));
+      work_on_figure_task(find_figure(arguments.what), to_figure_run(arguments), parse_array_task(arguments.task));
   log_info("task ", arguments.task, ": ", result.done, " jobs done, ", result.failed, " failed, ", result.elsewhere,
            " running in other processes");
   if (result.failed > 0) fail_jobs(static_cast<size_t>(result.failed), ", see failed.json in their folders");
@@ -133,8 +133,8 @@ void work_on_task(const ReproduceArguments& arguments) {
 void write_slurm(const ReproduceArguments& arguments) {
   const Figure& figure = find_figure(arguments.what);
   const FigureArray array{arguments.slurm, arguments.tasks, arguments.threads,
-                          with(command_of(arguments), {"--task="})};
-  FigureRun run = run_of(arguments);
+                          with(to_command(arguments), {"--task="})};
+  FigureRun run = to_figure_run(arguments);
   figure_settings(figure, run);
   run.fingerprint = read_data(figure.data, run).fingerprint;
   write_figure_array(figure, run, array);
@@ -144,7 +144,7 @@ void write_slurm(const ReproduceArguments& arguments) {
 }
 
 void print_plan(const ReproduceArguments& arguments, int64_t processes) {
-  const JobPlan plan = plan_figure(find_figure(arguments.what), run_of(arguments));
+  const JobPlan plan = plan_figure(find_figure(arguments.what), to_figure_run(arguments));
   output() << (arguments.json ? json_text(plan_json(plan), 2) : plan_text(plan, processes)) << "\n";
 }
 
@@ -155,11 +155,11 @@ void reproduce_figure(const ReproduceArguments& arguments) {
   if (!arguments.slurm.empty()) return write_slurm(arguments);
   const Figure& figure = find_figure(arguments.what);
   FigureRequest request;
-  request.run = run_of(arguments);
+  request.run = to_figure_run(arguments);
   const auto cores = static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   request.processes = arguments.jobs > 0 ? arguments.jobs : std::max<int64_t>(1, cores / arguments.threads);
   if (arguments.plan) return print_plan(arguments, request.processes);
-  request.worker_command = with(command_of(arguments), {cat("--worker=", getpid()), "--quiet", "--log-json"});
+  request.worker_command = with(to_command(arguments), {cat("--worker=", getpid()), "--quiet", "--log-json"});
   figure_settings(figure, request.run);  // a wrong --set is an error before gigabytes are read
   request.data = read_data(figure.data, request.run);
   if (!request.data->fingerprint.empty())

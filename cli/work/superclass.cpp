@@ -21,7 +21,7 @@
 namespace sparsight::cli {
 namespace {
 
-SuperclassSearch search_of(const SuperclassSearchArguments& arguments) {
+SuperclassSearch to_search(const SuperclassSearchArguments& arguments) {
   SuperclassSearch search;
   search.confusion = arguments.confusion;
   search.folds = arguments.folds;
@@ -37,8 +37,8 @@ FoundSuperclasses superclasses_of_counts(const SuperclassArguments& arguments) {
   const std::string& file = arguments.search.confusion;
   const at::Tensor counts = read_npy(file);
   check_confusion(counts, printable(file));
-  SuperclassSearch search = search_of(arguments.search);
-  search.clusters.group_of = given_groups(search.groups, {}, counts.size(0));
+  SuperclassSearch search = to_search(arguments.search);
+  search.clusters.class_to_group = given_groups(search.groups, {}, counts.size(0));
   return find_superclasses(counts, search.clusters, {}, {{"counts", printable(file)}});
 }
 
@@ -53,24 +53,24 @@ void run_superclass(const SuperclassArguments& arguments) {
   if (!arguments.out.empty()) const AtomicFile writable(arguments.out);
   if (arguments.run.empty()) {
     const FoundSuperclasses found = superclasses_of_counts(arguments);
-    write_superclass_map(arguments.out, found.clusters.superclass_of);
+    write_superclass_map(arguments.out, found.clusters.class_to_superclass);
     print_found(found, arguments.json);
     return;
   }
   RunFolder::open(arguments.run);  // a single checkpoint file has no folder for the files
-  SuperclassSearch search = search_of(arguments.search);
+  SuperclassSearch search = to_search(arguments.search);
   search.split = arguments.split;
   const FoundSuperclasses found = superclasses_of_run(arguments.run, arguments.checkpoint, search, arguments.overrides);
   const std::string folder = superclass_folder(arguments.run);
   write_superclasses(folder, found);
-  if (!arguments.out.empty()) write_superclass_map(arguments.out, found.clusters.superclass_of);
+  if (!arguments.out.empty()) write_superclass_map(arguments.out, found.clusters.class_to_superclass);
   print_found(found, arguments.json);
   if (!arguments.json) output() << "files: " << printable(folder) << "\n";
 }
 
 void run_superclass_train(const SuperclassTrainArguments& arguments) {
   begin_interruptible_work();
-  train_with_superclasses({read_config(arguments.config), arguments.out, search_of(arguments.search)}, output());
+  train_with_superclasses({read_config(arguments.config), arguments.out, to_search(arguments.search)}, output());
 }
 
 void run_superclass_compare(const SuperclassCompareArguments& arguments) {

@@ -80,7 +80,7 @@ std::vector<Tensor> dense_mlp_backward(const Tensor& grad, const Tensor& x, cons
 
 std::tuple<Tensor, Tensor> dense_mlp_below(const Tensor& x, const Tensor& w1, const OptionalTensor& b1,
                                            const Tensor& w2, const OptionalTensor& b2, Text activation, bool keep) {
-  static const auto op = operator_of<DenseForward>("sparsight::mlp_forward");
+  static const auto op = find_operator<DenseForward>("sparsight::mlp_forward");
   const at::AutoDispatchBelowADInplaceOrView below;
   return op.call(x, w1, b1, w2, b2, activation, keep);
 }
@@ -98,7 +98,7 @@ class DenseMlpFunction : public torch::autograd::Function<DenseMlpFunction> {
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     no_second_derivative("mlp has");
     const variable_list s = context->get_saved_variables();
-    static const auto op = operator_of<DenseBackward>("sparsight::mlp_backward");
+    static const auto op = find_operator<DenseBackward>("sparsight::mlp_backward");
     const bool need_x = context->needs_input_grad(0);
     bool need_weights = false;
     for (size_t edge = 1, i = 1; i < 5; ++i)
@@ -153,7 +153,7 @@ Tensor self_attention_backward(const Tensor& grad, const Tensor& qkv, int64_t he
 }
 
 std::tuple<Tensor, Tensor> self_attention_below(const Tensor& qkv, int64_t heads, bool keep) {
-  static const auto op = operator_of<AttentionForwardSignature>("sparsight::self_attention_forward");
+  static const auto op = find_operator<AttentionForwardSignature>("sparsight::self_attention_forward");
   const at::AutoDispatchBelowADInplaceOrView below;
   return op.call(qkv, heads, keep);
 }
@@ -169,7 +169,7 @@ class SelfAttentionFunction : public torch::autograd::Function<SelfAttentionFunc
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     no_second_derivative("self_attention has");
     const variable_list s = context->get_saved_variables();
-    static const auto op = operator_of<AttentionBackwardSignature>("sparsight::self_attention_backward");
+    static const auto op = find_operator<AttentionBackwardSignature>("sparsight::self_attention_backward");
     return {op.call(grads[0], s[0], context->saved_data["heads"].toInt(), s[1], s[2]), {}};
   }
 };

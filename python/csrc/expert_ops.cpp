@@ -16,7 +16,7 @@ constexpr char kTokens[] = "the tokens'";
 at::Tensor given(const OptionalTensor& x) { return x.value_or(at::Tensor()); }
 
 // The token of each assignment: [A].
-at::Tensor tokens_of(const Assignments& given) {
+at::Tensor assignment_tokens(const Assignments& given) {
   const int64_t tokens = given.tokens.size(0);
   if (given.token) {
     if (given.token->dim() != 1 || given.token->numel() != given.expert.numel())
@@ -68,7 +68,7 @@ AssignedRows assigned_rows(const Assignments& given, int64_t experts) {
   at::Tensor kept = expert >= 0;
   if (given.kept) kept = kept.logical_and_(given.kept->reshape({-1}));
   const ExpertGroups groups = sort_by_expert(expert, kept, experts);
-  const RowMap map = map_rows(tokens_of(given), groups.order, given.tokens.size(0));
+  const RowMap map = map_rows(assignment_tokens(given), groups.order, given.tokens.size(0));
   return {{map, groups.offsets, given.gate.reshape({-1}).index_select(0, groups.order)}, groups.order};
 }
 

@@ -42,7 +42,7 @@ Gradients mlp_backward(const Tensor& grad, const Tensor& tokens, const Tensor& e
 Tensor mlp_below(const Tensor& tokens, const Tensor& expert, const Tensor& gate, const Tensor& w1,
                  const OptionalTensor& b1, const Tensor& w2, const OptionalTensor& b2, Text activation,
                  const OptionalTensor& token, const OptionalTensor& kept, Tensor* pre_activation) {
-  static const auto op = operator_of<ForwardSignature>("sparsight::moe_mlp_forward");
+  static const auto op = find_operator<ForwardSignature>("sparsight::moe_mlp_forward");
   const at::AutoDispatchBelowADInplaceOrView below;
   auto [out, hidden] =
       op.call(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, pre_activation != nullptr);
@@ -67,7 +67,7 @@ class MoeMlpFunction : public torch::autograd::Function<MoeMlpFunction> {
     no_second_derivative();
     const variable_list s = context->get_saved_variables();
     const std::string activation = context->saved_data["activation"].toStringRef();
-    static const auto op = operator_of<BackwardSignature>("sparsight::moe_mlp_backward");
+    static const auto op = find_operator<BackwardSignature>("sparsight::moe_mlp_backward");
     const bool need_tokens = context->needs_input_grad(0), need_gate = context->needs_input_grad(2);
     bool need_weights = false;
     for (size_t edge = 3, i = 3; i < 7; ++i)
@@ -123,7 +123,7 @@ Tensor packed_mlp_autograd(const Tensor& tokens, const Tensor& expert, const Ten
                            const OptionalTensor& kept) {
   if (needs_graph({tokens, gate}))
     fail("packed experts have no gradients; call them under torch.no_grad() or torch.inference_mode()");
-  static const auto op = operator_of<decltype(packed_mlp)>("sparsight::packed_moe_mlp");
+  static const auto op = find_operator<decltype(packed_mlp)>("sparsight::packed_moe_mlp");
   const at::AutoDispatchBelowADInplaceOrView below;
   return op.call(tokens, expert, gate, packed, type, order, hidden, activation, token, kept);
 }

@@ -34,7 +34,7 @@ auto run_operator(const Run& run) {
 
 // Looks up an operator by name, to call it below autograd.
 template <class Signature>
-auto operator_of(const char* name) {
+auto find_operator(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
 }
 

@@ -19,7 +19,7 @@ PackedExperts packed_from(const PackedCall& call, int64_t width) {
   PackedExperts packed;
   packed.type = parse_weight_type(std::string(call.type));
   packed.order =
-      static_cast<PackOrder>(position_of(std::string(call.order), pack_order_names(), "order of packed experts"));
+      static_cast<PackOrder>(find_position(std::string(call.order), pack_order_names(), "order of packed experts"));
   packed.weights = {tensor(0), tensor(5), tensor(1), tensor(6)};
   packed.storage = tensor(2);
   packed.scale1 = tensor(3);

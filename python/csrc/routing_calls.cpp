@@ -41,7 +41,7 @@ class UnderAutograd {
   c10::AutoGradMode mode_;
 };
 
-TokenLayout layout_of(const at::Tensor& tokens, int64_t images, int64_t prefix) {
+TokenLayout token_layout(const at::Tensor& tokens, int64_t images, int64_t prefix) {
   if (tokens.dim() != 2 || !tokens.is_floating_point())
     fail("a router needs floating-point tokens [N,D], got ", tokens.scalar_type(), " ", tokens.sizes());
   const int64_t count = tokens.size(0);
@@ -102,7 +102,7 @@ at::Tensor matrix_or_nothing(const at::Tensor& x, const RouterSetup& setup, cons
 }
 
 // Choices that are not made get expert -1 and kept false.
-std::vector<at::Tensor> outputs_of(const Routing& r, const at::Tensor& losses, const RouterSetup& setup) {
+std::vector<at::Tensor> to_outputs(const Routing& r, const at::Tensor& losses, const RouterSetup& setup) {
   at::Tensor gate = r.gate, token = r.token, expert = r.expert, rank = r.rank, kept = r.kept;
   const int64_t k = setup.per_token, assignments = r.tokens * k;
   if (k > 0 && token.size(0) != assignments) {
@@ -136,7 +136,7 @@ std::vector<at::Tensor> outputs_of(const Routing& r, const at::Tensor& losses, c
 }
 
 // In the order of setup.weighed; 0 for losses that the routing does not have.
-at::Tensor losses_of(const Routing& routing, const RouterSetup& setup, at::ScalarType type) {
+at::Tensor router_losses(const Routing& routing, const RouterSetup& setup, at::ScalarType type) {
   const auto options = routing.gate.options().dtype(type).requires_grad(false);
   if (!setup.mode.losses || setup.weighed.empty()) return torch::zeros({0}, options);
   std::vector<at::Tensor> values;
@@ -155,7 +155,7 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   const std::shared_ptr<RouterSetup> cached = router_setup(call.config, tokens.size(1));
   RouterSetup& setup = *cached;
   if (setup.router->mixes_tokens()) fail("this router mixes tokens and has no routing; call mix");
-  const TokenLayout layout = layout_of(tokens, call.images, setup.prefix);
+  const TokenLayout layout = token_layout(tokens, call.images, setup.prefix);
   check_valid(valid, tokens.size(0));
   check_size(inputs[3], "token_id", {tokens.size(0)});
   if (inputs[3].defined() && !at::isIntegralType(inputs[3].scalar_type(), /*includeBool=*/false))
@@ -184,9 +184,9 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
     input.context.samples[samples[i]] = inputs[kBeforeWeights + weights + i];
   }
   const Routing routing = route_tokens(*setup.router, input, {setup.capacity, setup.losses});
-  const at::Tensor losses = losses_of(routing, setup, wide_type(setup, tokens));
+  const at::Tensor losses = router_losses(routing, setup, wide_type(setup, tokens));
   std::copy(setup.weights.begin(), setup.weights.end(), inputs.begin() + kBeforeWeights);
-  then(outputs_of(routing, losses, setup), inputs);
+  then(to_outputs(routing, losses, setup), inputs);
 }
 
 void run_mix(const RoutingCall& call, std::vector<at::Tensor> inputs, const Then& then) {
@@ -199,7 +199,7 @@ void run_mix(const RoutingCall& call, std::vector<at::Tensor> inputs, const Then
   if (!setup.router->mixes_tokens()) fail("this router chooses experts and does not mix tokens; call route");
   check_valid(valid, tokens.size(0));
   const BoundWeights bound(setup, at::TensorList(inputs).slice(kBeforeWeights));
-  RouterInput input{tokens, layout_of(tokens, call.images, setup.prefix), "moe", setup.mode};
+  RouterInput input{tokens, token_layout(tokens, call.images, setup.prefix), "moe", setup.mode};
   input.context.valid = valid;
   const SoftRouting routing = *setup.router->route(input).soft;
   std::copy(setup.weights.begin(), setup.weights.end(), inputs.begin() + kBeforeWeights);
@@ -252,7 +252,7 @@ void choose(Routing& routing, const std::string& loss, const std::vector<at::Ten
 }
 
 // An integer setting of a loss, at least `minimum`.
-int64_t integer_of(const Json& settings, const char* name, int64_t otherwise, int64_t minimum) {
+int64_t read_integer(const Json& settings, const char* name, int64_t otherwise, int64_t minimum) {
   if (!settings.contains(name)) return otherwise;
   const Json& value = settings.at(name);
   if (!value.is_number_integer()) fail_usage(name, " must be an integer, got ", value.dump());
@@ -287,14 +287,14 @@ void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& leaves, co
   assign(set, settings.value("variants", Json::object()), "variants");
 
   Routing routing;
-  routing.experts = integer_of(settings, "experts", 0, 1);
+  routing.experts = read_integer(settings, "experts", 0, 1);
   routing.clean_logits = inputs[kLogits];
   routing.noisy_logits = inputs[kNoisyLogits].defined() ? inputs[kNoisyLogits] : inputs[kLogits];
   routing.noise_scale = inputs[kNoiseScale];
   routing.scores = inputs[kScores];
   routing.threshold = inputs[kThreshold];
   const at::Tensor ranked = routing.noisy_logits.defined() ? routing.noisy_logits : routing.scores;
-  choose(routing, loss.name, inputs, ranked, integer_of(settings, "k", 1, 1));
+  choose(routing, loss.name, inputs, ranked, read_integer(settings, "k", 1, 1));
   for (const size_t i : {kLogits, kNoisyLogits, kScores})
     check_size(inputs[i], "logits or scores", {routing.tokens, routing.experts});
   check_valid(inputs[kValid], routing.tokens);
@@ -303,7 +303,7 @@ void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& leaves, co
   if (call.images < 1 || routing.tokens % call.images != 0)
     fail(routing.tokens, " tokens cannot be split evenly into ", call.images, " images");
   routing.layout = {call.images, routing.tokens / call.images, 0, 0, 0};
-  set_consecutive_groups(routing, integer_of(settings, "group_tokens", 0, 0));
+  set_consecutive_groups(routing, read_integer(settings, "group_tokens", 0, 0));
   routing.target = inputs[kTarget];
   if (inputs[kValid].defined()) drop_padding(routing, inputs[kValid]);
   const at::Tensor value = loss.value(routing, variants);

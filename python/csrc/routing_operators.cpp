@@ -80,8 +80,8 @@ class RoutingFunction : public torch::autograd::Function<RoutingFunction> {
       present += inputs[i].defined();
     }
     static const auto op =
-        operator_of<std::vector<Tensor>(int64_t, Text, c10::SymInt, Text, const c10::List<OptionalTensor>&,
-                                        const c10::List<OptionalTensor>&, const c10::List<bool>&)>(
+        find_operator<std::vector<Tensor>(int64_t, Text, c10::SymInt, Text, const c10::List<OptionalTensor>&,
+                                          const c10::List<OptionalTensor>&, const c10::List<bool>&)>(
             "sparsight::routing_backward");
     const std::string config = saved["config"].toStringRef(), samples = saved["samples"].toStringRef();
     const std::vector<Tensor> found = op.call(saved["kind"].toInt(), config, saved["images"].toSymInt(), samples,
@@ -134,7 +134,7 @@ Routed route(Text config, const Tensor& tokens, int64_t images, TensorList weigh
 }
 
 variable_list route_below(Text config, const c10::SymInt& images, Text sample_names, const variable_list& in) {
-  static const auto op = operator_of<RouteSignature>("sparsight::route");
+  static const auto op = find_operator<RouteSignature>("sparsight::route");
   const auto named =
       static_cast<size_t>(sample_names.empty() ? 0 : 1 + std::count(sample_names.begin(), sample_names.end(), ','));
   const TensorList rest = TensorList(in).slice(6);
@@ -166,7 +166,7 @@ Mixed mix(Text config, const Tensor& tokens, int64_t images, TensorList weights,
 }
 
 variable_list mix_below(Text config, const c10::SymInt& images, Text, const variable_list& in) {
-  static const auto op = operator_of<MixSignature>("sparsight::mix");
+  static const auto op = find_operator<MixSignature>("sparsight::mix");
   const auto [dispatch, combine, logits] = op.call(config, in[0], images, TensorList(in).slice(2), optional(in[1]));
   return {dispatch, combine, logits};
 }
@@ -213,7 +213,7 @@ Tensor routing_loss(Text config, int64_t images, const OptionalTensor& logits, c
 }
 
 variable_list loss_below(Text config, const c10::SymInt& images, Text, const variable_list& in) {
-  static const auto op = operator_of<LossSignature>("sparsight::routing_loss");
+  static const auto op = find_operator<LossSignature>("sparsight::routing_loss");
   return {op.call(config, images, optional(in[0]), optional(in[1]), optional(in[2]), optional(in[3]), optional(in[4]),
                   optional(in[5]), optional(in[6]), optional(in[7]), optional(in[8]), optional(in[9]))};
 }

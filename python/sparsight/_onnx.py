@@ -27,7 +27,7 @@ def self_attention(qkv, heads):
 def moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation, token=None, kept=None):
     """As `sparsight.moe_mlp`: each expert computes its own assignments only."""
     if token is None:
-        token = token_of(expert)
+        token = order_tokens(expert)
     expert, gate = expert.reshape(-1), gate.reshape(-1, 1).to(tokens.dtype)
     out = torch.zeros_like(tokens)
     for e in range(w1.shape[0]):
@@ -41,6 +41,6 @@ def moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation, token=None, kept=N
     return out
 
 
-def token_of(order):
+def order_tokens(order):
     """[A]: the token of each element of [N,K]."""
     return (torch.ones_like(order).cumsum(0) - 1).reshape(-1)

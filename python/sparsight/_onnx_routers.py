@@ -4,7 +4,7 @@ import json
 import torch
 import torch.nn.functional as F
 
-from ._onnx import token_of
+from ._onnx import order_tokens
 from .routing import Routing, SoftRouting
 
 
@@ -41,7 +41,7 @@ def route(router, x, valid):
     rank = torch.ones_like(order).cumsum(1) - 1
     count = torch.stack([(expert == e).sum() for e in range(router.experts)])
     # Routers without a fixed number of experts per token list here the choices that are not made too.
-    return Routing(token_of(order), expert.reshape(-1), rank.reshape(-1), gate.reshape(-1), used.reshape(-1), logits, scores,
+    return Routing(order_tokens(order), expert.reshape(-1), rank.reshape(-1), gate.reshape(-1), used.reshape(-1), logits, scores,
                    count, None if valid is None else valid.reshape(-1), {}, gate.new_zeros(()))
 
 

@@ -20,10 +20,10 @@ class CollectedRoutings:
 
         The guided loss `superclass` is averaged over the layers that have it.
         """
-        losses = [self._loss_of(name, routing) for name, routings in self.by_layer.items() for routing in routings]
+        losses = [self._layer_loss(name, routing) for name, routings in self.by_layer.items() for routing in routings]
         return torch.stack(losses).sum() if losses else torch.zeros(())
 
-    def _loss_of(self, layer, routing):
+    def _layer_loss(self, layer, routing):
         loss = routing.loss
         for name in self._averaged_by(layer):
             count = sum(name in self._averaged_by(other) for other, routings in self.by_layer.items() if routings)

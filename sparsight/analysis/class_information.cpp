@@ -61,13 +61,13 @@ ClassInformation class_information(const ImageExperts& images, int64_t classes, 
   ClassInformation result;
   result.images = images.images();
   if (result.images == 0) return result;
-  const auto bits_of = [&](const std::vector<int64_t>& labels) {
+  const auto measure_bits = [&](const std::vector<int64_t>& labels) {
     return mutual_information_bits(images.table(labels, classes, experts), classes, experts);
   };
-  result.bits = bits_of(images.labels());
+  result.bits = measure_bits(images.labels());
   double sum = 0, squares = 0;
   for (int64_t p = 0; p < kPermutations; ++p) {
-    const double bits = bits_of(permuted(images.labels(), static_cast<uint64_t>(p)));
+    const double bits = measure_bits(permuted(images.labels(), static_cast<uint64_t>(p)));
     sum += bits;
     squares += bits * bits;
   }

@@ -16,7 +16,7 @@ namespace sparsight {
 namespace {
 
 // values: [E], not negative.
-double entropy_of(const at::Tensor& values) {
+double compute_entropy(const at::Tensor& values) {
   const double total = values.sum().item<double>();
   if (total <= 0) return 0;
   const at::Tensor share = values / total;
@@ -47,7 +47,7 @@ ExpertUsage expert_usage(const std::vector<Routing>& routings) {
   }
   ExpertUsage usage;
   for (int64_t e = 0; e < experts; ++e) usage.count.push_back(std::llround(count[e].item<double>()));
-  usage.entropy = entropy_of(count);
+  usage.entropy = compute_entropy(count);
   usage.relative_entropy = experts > 1 ? usage.entropy / std::log(static_cast<double>(experts)) : 1;
   if (logits && tokens > 0) usage.token_entropy = token_entropies / static_cast<double>(tokens);
   usage.importance_cv2 = cv_squared(importances).item<double>();

@@ -18,13 +18,13 @@ namespace sparsight {
 namespace {
 
 // [C,H,W] fp32 of 0..1 -> [3,H,W] uint8
-at::Tensor picture_of(const at::Tensor& shown) {
+at::Tensor to_picture(const at::Tensor& shown) {
   const at::Tensor bytes = (shown.detach().to(at::kCPU) * 255).round().clamp(0, 255).to(at::kByte);
   return (bytes.size(0) == 3 ? bytes : bytes.narrow(0, 0, 1).expand({3, bytes.size(1), bytes.size(2)})).contiguous();
 }
 
 // "blocks.1.mlp, blocks.3.mlp (class token: experts 3, 0)"
-std::string caption_of(const std::vector<Routing>& routings, int64_t index) {
+std::string make_caption(const std::vector<Routing>& routings, int64_t index) {
   std::string layers, tokens;
   for (const Routing& routing : routings) {
     if (!can_tint(routing)) continue;
@@ -98,7 +98,7 @@ ReadImages read_images(const std::vector<ExplainItem>& items, int64_t begin, int
     const Sample sample = items[i].read();
     try {
       read.images.push_back(pixels(sample.image));
-      read.shown.push_back(pictured.count(i) ? picture_of(read.images.back()) : at::Tensor());
+      read.shown.push_back(pictured.count(i) ? to_picture(read.images.back()) : at::Tensor());
     } catch (const Error& error) {
       fail("image ", sample.id, ": ", error.what());
     }
@@ -158,12 +158,12 @@ struct ClassNames {
 };
 
 // Image `b` of the batch as an example: its patches coloured by expert, if the routings can be shown that way.
-Example example_of(const ReadImages& read, int64_t b, const ClassNames& names, double probability,
-                   const std::vector<Routing>& routings, const std::vector<PicturePoint>& points) {
+Example make_example(const ReadImages& read, int64_t b, const ClassNames& names, double probability,
+                     const std::vector<Routing>& routings, const std::vector<PicturePoint>& points) {
   Example example{read.ids[b], names.label, names.predicted, probability, read.shown[b], {}, ""};
   if (std::any_of(routings.begin(), routings.end(), can_tint)) {
     example.panels = routing_panels(example.picture, routings, b, 224, points);
-    example.caption = caption_of(routings, b);
+    example.caption = make_caption(routings, b);
   }
   return example;
 }
@@ -216,7 +216,7 @@ Explanation explain_images(const Predictor& model, const std::vector<ExplainItem
     const at::Tensor numbers = at::arange(begin, end);
     const ModelOutput output =
         model({.images = at::stack(read.images), .info = {.image = numbers}, .routings = options.replay.of(numbers)});
-    if (options.record) options.record->add(routings_of(output), routed_images(read));
+    if (options.record) options.record->add(to_routings(output), routed_images(read));
     const at::Tensor logits = output.logits.to(at::kCPU, at::kDouble),
                      probabilities = options.sigmoid ? logits.sigmoid() : logits.softmax(1);
     if (!at::isfinite(probabilities).all().item<bool>())
@@ -233,9 +233,9 @@ Explanation explain_images(const Predictor& model, const std::vector<ExplainItem
         result.correct += label == guess;
       }
       if (!pictured.count(i)) continue;
-      result.examples.push_back(example_of(read, i - begin, {class_name(classes, label), class_name(classes, guess)},
-                                           probabilities[i - begin][guess].item<double>(), output.routings,
-                                           points[static_cast<size_t>(i - begin)]));
+      result.examples.push_back(make_example(read, i - begin, {class_name(classes, label), class_name(classes, guess)},
+                                             probabilities[i - begin][guess].item<double>(), output.routings,
+                                             points[static_cast<size_t>(i - begin)]));
     }
     routing.add(output.routings, any_label ? labels : predicted, output.logits.size(1));
     add_labelled(accuracy, output.routings, labels);

@@ -19,7 +19,7 @@ constexpr int64_t kMaxMapWidth = 4096;  // of the cells in pixels; those of more
 int64_t cell_width(int64_t experts) { return std::clamp<int64_t>(kMaxMapWidth / experts, 1, kCell); }
 
 // Each row divided by its sum; a row without counts stays empty.
-std::vector<std::vector<double>> shares_of(const Json& counts) {
+std::vector<std::vector<double>> row_shares(const Json& counts) {
   std::vector<std::vector<double>> table;
   for (const Json& row : counts) {
     table.push_back(row.get<std::vector<double>>());
@@ -34,7 +34,7 @@ std::vector<std::vector<double>> shares_of(const Json& counts) {
 
 at::Tensor heat_map_picture(const std::string& title, const Json& counts, const std::vector<std::string>& rows,
                             const std::string& of, const std::vector<std::string>& columns) {
-  std::vector<std::vector<double>> table = shares_of(counts);
+  std::vector<std::vector<double>> table = row_shares(counts);
   SPARSIGHT_CHECK(!table.empty() && !table[0].empty());
   const int64_t width = static_cast<int64_t>(table[0].size()), cell = cell_width(width);
   std::vector<std::string> names;

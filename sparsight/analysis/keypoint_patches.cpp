@@ -54,14 +54,14 @@ void PartExperts::add(const Routing& routing, int64_t image, const std::vector<P
   if (grid.rows <= 0 || grid.columns <= 0) fail("the tokens of ", layer_, " are no grid of patches");
   if (routing.experts != experts_) fail(layer_, " had ", experts_, " experts, now it has ", routing.experts);
   const std::vector<int64_t> first = first_experts(routing, image);
-  const auto expert_of = [&](int64_t patch) { return first.at(static_cast<size_t>(routing.layout.prefix + patch)); };
+  const auto patch_expert = [&](int64_t patch) { return first.at(static_cast<size_t>(routing.layout.prefix + patch)); };
   std::vector<bool> covered(static_cast<size_t>(grid.rows * grid.columns), false);
   for (const PlacedPart& point : points) {
     SPARSIGHT_CHECK(point.part >= 0 && point.part < parts_);
     std::vector<int64_t> of_point(static_cast<size_t>(experts_));
     for (const int64_t patch : nearest_patches(point.x, point.y, grid)) {
       covered[static_cast<size_t>(patch)] = true;
-      if (const int64_t expert = expert_of(patch); expert >= 0) {
+      if (const int64_t expert = patch_expert(patch); expert >= 0) {
         ++counts_[static_cast<size_t>(point.part * experts_ + expert)];
         ++of_point[static_cast<size_t>(expert)];
       }
@@ -70,7 +70,7 @@ void PartExperts::add(const Routing& routing, int64_t image, const std::vector<P
     points_.add(point.part, of_point);
   }
   for (int64_t patch = 0; patch < std::ssize(covered); ++patch)
-    if (const int64_t expert = expert_of(patch); !covered[static_cast<size_t>(patch)] && expert >= 0)
+    if (const int64_t expert = patch_expert(patch); !covered[static_cast<size_t>(patch)] && expert >= 0)
       ++counts_[static_cast<size_t>(parts_ * experts_ + expert)];
 }
 

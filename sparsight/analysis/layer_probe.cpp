@@ -106,7 +106,7 @@ void check_tokens(const at::Tensor& tokens) {
          tokens.sizes());
 }
 
-TokenLayout layout_of(const at::Tensor& tokens, const LayerProbeOptions& options) {
+TokenLayout token_layout(const at::Tensor& tokens, const LayerProbeOptions& options) {
   check_tokens(tokens);
   TokenLayout layout{1, tokens.size(0), options.prefix, options.grid_h, options.grid_w};
   if (tokens.dim() == 3) layout.images = tokens.size(0), layout.per_image = tokens.size(1);
@@ -243,7 +243,7 @@ LayerProbeInput read_layer_probe_input(const std::string& path) {
 }
 
 LayerProbe run_layer_probe(const LayerProbeInput& input, const LayerProbeOptions& options) {
-  const TokenLayout layout = layout_of(input.tokens, options);
+  const TokenLayout layout = token_layout(input.tokens, options);
   const auto type = options.float64 ? torch::kDouble : torch::kFloat;
   const int64_t width = input.tokens.size(-1);
   const MoeSpec spec = read_moe_spec(options.config);

@@ -28,7 +28,7 @@ OutputRedundancy output_redundancy(MoeLayer& layer, const MoeInput& input, const
                                    const Routing& attacked, uint64_t seed);
 
 // The redundancy of each MoE layer of a model, by path, in one pass over the clean images. attacked: the routings of
-// the attacked images (routings_of), for the same images in the same order. Soft layers are left out.
+// the attacked images (to_routings), for the same images in the same order. Soft layers are left out.
 std::map<std::string, OutputRedundancy> output_redundancy(ImageModel& model, const ModelInput& clean,
                                                           const Routings& attacked, uint64_t seed);
 

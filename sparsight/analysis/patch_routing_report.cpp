@@ -90,8 +90,8 @@ PatchRoutingReport patch_routing_report(const Routing& routing, const at::Tensor
   SPARSIGHT_CHECK(labels.dim() == 1 && labels.size(0) == images);
   SPARSIGHT_CHECK(relevant.dim() == 2 && relevant.size(0) == images && relevant.size(1) == patches);
   PatchRoutingReport report = empty_report(routing, classes);
-  const at::Tensor label_of = as_plain(labels, at::kLong), matters = as_plain(relevant, at::kBool);
-  const int64_t* const label = label_of.const_data_ptr<int64_t>();
+  const at::Tensor long_labels = as_plain(labels, at::kLong), matters = as_plain(relevant, at::kBool);
+  const int64_t* const label = long_labels.const_data_ptr<int64_t>();
   const bool* const matter = matters.const_data_ptr<bool>();
   std::vector<char> counts(static_cast<size_t>(images), 0);
   for (int64_t b = 0; b < images; ++b) {
@@ -112,9 +112,9 @@ PatchRoutingReport patch_routing_report(const Routing& routing, const at::Tensor
   const int64_t *token = tokens.const_data_ptr<int64_t>(), *expert = chosen_by.const_data_ptr<int64_t>();
   const double* const gate = gates.const_data_ptr<double>();
   const bool* const kept = kept_here.const_data_ptr<bool>();
-  const auto patch_of = [&](int64_t assignment) { return token[assignment] % layout.per_image - layout.prefix; };
+  const auto patch_index = [&](int64_t assignment) { return token[assignment] % layout.per_image - layout.prefix; };
   for (int64_t a = 0; a < tokens.numel(); ++a) {
-    const int64_t b = token[a] / layout.per_image, j = patch_of(a);
+    const int64_t b = token[a] / layout.per_image, j = patch_index(a);
     if (!kept[a] || j < 0 || !counts[b]) continue;
     const bool is_relevant = matter[b * patches + j];
     const int64_t at = label[b] * experts + expert[a], pair = b * experts + expert[a];
@@ -133,7 +133,7 @@ PatchRoutingReport patch_routing_report(const Routing& routing, const at::Tensor
     for (int64_t e = 0; e < experts; ++e) {
       const int64_t pair = b * experts + e, at = label[b] * experts + e;
       report.reached[at] += reached[pair];
-      report.largest[at] += largest[pair] >= 0 && matter[b * patches + patch_of(largest[pair])];
+      report.largest[at] += largest[pair] >= 0 && matter[b * patches + patch_index(largest[pair])];
     }
   }
   return report;

@@ -18,7 +18,7 @@ struct Grid {
 };
 
 // A token for the whole image is a grid of one patch.
-Grid grid_of(const Routing& routing) {
+Grid patch_grid(const Routing& routing) {
   const TokenLayout& layout = routing.layout;
   if (layout.grid_height > 0 && layout.grid_width > 0) return {layout.grid_height, layout.grid_width};
   if (layout.per_image == 1 && layout.prefix == 0) return {1, 1};
@@ -26,14 +26,14 @@ Grid grid_of(const Routing& routing) {
 }
 
 // Rec. 601 luma.
-double grey_of(Rgb colour) { return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]; }
+double to_grey(Rgb colour) { return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]; }
 
 // The image's brightness in the expert's colour.
 Rgb tinted(Rgb pixel, int64_t expert) {
   if (expert < 0)
     return {static_cast<uint8_t>(pixel[0] / 3), static_cast<uint8_t>(pixel[1] / 3), static_cast<uint8_t>(pixel[2] / 3)};
   const Rgb colour = expert_colour(expert);
-  const double grey = grey_of(pixel);
+  const double grey = to_grey(pixel);
   Rgb mixed;
   for (int c = 0; c < 3; ++c) mixed[c] = static_cast<uint8_t>(std::lround(0.45 * grey + 0.55 * colour[c]));
   return mixed;
@@ -67,7 +67,7 @@ int64_t first_pixel(int64_t patch, int64_t patches, int64_t pixels) { return (pa
 
 Canvas tinted_canvas(const at::Tensor& image, const Routing& routing, int64_t index, int64_t side) {
   Canvas canvas = enlarged(image, side);
-  const Grid grid = grid_of(routing);
+  const Grid grid = patch_grid(routing);
   SPARSIGHT_CHECK(grid.height > 0);
   const std::vector<std::vector<int64_t>> experts = shown_experts(routing, index);
   for (int64_t row = 0; row < grid.height; ++row)
@@ -150,7 +150,7 @@ std::vector<std::vector<int64_t>> shown_experts(const Routing& routing, int64_t 
   return shown;
 }
 
-bool can_tint(const Routing& routing) { return grid_of(routing).height > 0; }
+bool can_tint(const Routing& routing) { return patch_grid(routing).height > 0; }
 
 at::Tensor tint_patches(const at::Tensor& image, const Routing& routing, int64_t index, int64_t side) {
   return tinted_canvas(image, routing, index, side).tensor();

@@ -59,8 +59,8 @@ RoutingAccumulator::Layer& RoutingAccumulator::layer(const Routing& routing, int
 }
 
 void RoutingAccumulator::add(const std::vector<Routing>& routings, const at::Tensor& labels, int64_t classes) {
-  const at::Tensor label_of = on_cpu(labels, at::kLong);
-  const int64_t images = label_of.numel();
+  const at::Tensor long_labels = on_cpu(labels, at::kLong);
+  const int64_t images = long_labels.numel();
   for (const Routing& routing : routings) {
     if (routing.tokens == 0) continue;
     if (images == 0 || routing.tokens % images != 0)
@@ -76,7 +76,7 @@ void RoutingAccumulator::add(const std::vector<Routing>& routings, const at::Ten
     sums.most_distinct = std::max(sums.most_distinct, distinct.max().item<int64_t>());
     const at::Tensor tokens = on_cpu(routing.token, at::kLong), experts = on_cpu(routing.expert, at::kLong);
     const int64_t *token = tokens.const_data_ptr<int64_t>(), *expert = experts.const_data_ptr<int64_t>();
-    const int64_t* label = label_of.const_data_ptr<int64_t>();
+    const int64_t* label = long_labels.const_data_ptr<int64_t>();
     std::vector<std::vector<int64_t>> by_image(images, std::vector<int64_t>(sums.experts));
     for (int64_t a = 0; a < tokens.numel(); ++a) ++by_image[token[a] / per_image][expert[a]];
     for (int64_t b = 0; b < images; ++b) {

@@ -18,7 +18,7 @@ namespace sparsight {
 namespace {
 
 // which: [A] bool.
-ExpertSets sets_of(const Routing& routing, const at::Tensor& which) {
+ExpertSets find_sets(const Routing& routing, const at::Tensor& which) {
   const TokenLayout& layout = routing.layout;
   const at::Tensor member = at::zeros({routing.tokens * routing.experts}, at::kBool);
   const at::Tensor place = (routing.token * routing.experts + routing.expert).cpu();
@@ -55,12 +55,12 @@ double binomial(int64_t n, int64_t k) {
 
 ExpertSets kept_sets(const Routing& routing) {
   check_choices(routing);
-  return sets_of(routing, routing.kept & (routing.gate.detach() != 0));
+  return find_sets(routing, routing.kept & (routing.gate.detach() != 0));
 }
 
 ExpertSets chosen_sets(const Routing& routing) {
   check_choices(routing);
-  return sets_of(routing, at::ones_like(routing.kept));
+  return find_sets(routing, at::ones_like(routing.kept));
 }
 
 ExpertSets listed_sets(const at::Tensor& experts, int64_t experts_of_layer) {

@@ -29,13 +29,13 @@ CascadeStage apgd_stage(const std::string& name, const std::string& loss, int64_
   return {name, "apgd", {{"loss", loss}, {"restarts", restarts}, {"passes", passes}}};
 }
 
-double share_of(const at::Tensor& flags) {
+double true_share(const at::Tensor& flags) {
   return flags.size(0) > 0 ? static_cast<double>(flags.sum().item<int64_t>()) / static_cast<double>(flags.size(0)) : 0;
 }
 
 // The images that one call attacks together. Where images influence each other a call has the same images in every
 // stage.
-std::vector<at::Tensor> calls_of(const at::Tensor& robust, bool coupled, int64_t batch_size) {
+std::vector<at::Tensor> split_calls(const at::Tensor& robust, bool coupled, int64_t batch_size) {
   std::vector<at::Tensor> calls;
   const at::Tensor all = images_to_attack(robust, coupled);
   if (all.size(0) == 0) return calls;
@@ -78,7 +78,7 @@ at::Tensor stages_after(const at::Tensor& stage, const KeptImages& before, const
   return choose_images(after.robust, all(-1), fooled);
 }
 
-int64_t count_of(const at::Tensor& flags) { return flags.sum().item<int64_t>(); }
+int64_t count_true(const at::Tensor& flags) { return flags.sum().item<int64_t>(); }
 
 StageResult run_stage(const CascadeStage& stage, size_t number, AttackedModel& model, const AttackBatch& batch,
                       const AttackContext& context, const StageCalls& calls, CascadeResult& result) {
@@ -89,9 +89,9 @@ StageResult run_stage(const CascadeStage& stage, size_t number, AttackedModel& m
   at::Tensor robust_before = result.robust.clone();
   const SavedLoop loop(context.saver, first_step("cascade.calls", static_cast<int64_t>(number), calls.batch_size),
                        {&result.pixels, &result.robust, &result.stage, &robust_before});
-  const std::vector<at::Tensor> all = calls_of(robust_before, together, calls.batch_size);
+  const std::vector<at::Tensor> all = split_calls(robust_before, together, calls.batch_size);
   for (int64_t call = loop.done(std::ssize(all)); call < std::ssize(all); ++call) {
-    if (calls.progress) calls.progress(number, count_of(result.robust));
+    if (calls.progress) calls.progress(number, count_true(result.robust));
     const at::Tensor& index = all[static_cast<size_t>(call)];
     const AttackBatch some = batch.select(index);
     const KeptImages before{result.pixels.index_select(0, index), result.robust.index_select(0, index)};
@@ -104,22 +104,22 @@ StageResult run_stage(const CascadeStage& stage, size_t number, AttackedModel& m
     result.stage.index_copy_(0, index, stages_after(result.stage.index_select(0, index), before, after, number));
     loop.mark_and_save(call + 1);
   }
-  const int64_t robust = count_of(robust_before);
-  return {stage.name, robust, robust - count_of(result.robust), model.cost() - cost_before,
+  const int64_t robust = count_true(robust_before);
+  return {stage.name, robust, robust - count_true(result.robust), model.cost() - cost_before,
           attack_seconds(context.saver) - start};
 }
 
 constexpr double kMaxInRow = 1e15;  // in a row that is read
 
 // The numbers of a stage as a row [5] fp64, for SavedLoop.
-at::Tensor row_of(const StageResult& stage) {
+at::Tensor to_row(const StageResult& stage) {
   const auto real = [](int64_t count) { return static_cast<double>(count); };
   return at::tensor({real(stage.robust_before), real(stage.gained), real(stage.cost.queries),
                      real(stage.cost.gradients), stage.seconds},
                     at::kDouble);
 }
 
-StageResult stage_of(const std::string& name, const at::Tensor& row) {
+StageResult to_stage(const std::string& name, const at::Tensor& row) {
   const double* values = row.const_data_ptr<double>();
   const auto count = [&](size_t i) { return static_cast<int64_t>(values[i]); };
   return {name, count(0), count(1), {count(2), count(3)}, values[4]};
@@ -150,8 +150,8 @@ at::Tensor classify(AttackedModel& model, const AttackBatch& batch, int64_t batc
   return at::cat(correct);
 }
 
-double CascadeResult::clean_accuracy() const { return share_of(clean); }
-double CascadeResult::robust_accuracy() const { return share_of(robust); }
+double CascadeResult::clean_accuracy() const { return true_share(clean); }
+double CascadeResult::robust_accuracy() const { return true_share(robust); }
 
 CascadeResult run_stages(AttackedModel& model, const AttackBatch& given, const AttackContext& context,
                          const std::vector<CascadeStage>& stages, int64_t batch_size, const CascadeProgress& progress) {
@@ -170,11 +170,11 @@ CascadeResult run_stages(AttackedModel& model, const AttackBatch& given, const A
   if (!(rows.abs() <= kMaxInRow).all().item<bool>()) context.saver->refuse_damaged("numbers of a finished attack");
   for (auto number = static_cast<size_t>(loop.done(std::ssize(stages))); number < stages.size(); ++number) {
     rows[static_cast<int64_t>(number)].copy_(
-        row_of(run_stage(stages[number], number, model, batch, context, {batch_size, progress}, result)));
+        to_row(run_stage(stages[number], number, model, batch, context, {batch_size, progress}, result)));
     loop.mark(static_cast<int64_t>(number) + 1);
   }
   for (size_t number = 0; number < stages.size(); ++number)
-    result.stages.push_back(stage_of(stages[number].name, rows[static_cast<int64_t>(number)]));
+    result.stages.push_back(to_stage(stages[number].name, rows[static_cast<int64_t>(number)]));
   result.cost = model.cost() - before;
   return result;
 }

@@ -15,14 +15,14 @@ constexpr double kLogitTolerance = 1e-4;        // between unit-normalised logit
 constexpr double kProbabilityTolerance = 1e-5;  // of sums of outputs from 1
 constexpr double kSquareGain = 0.002;           // of all images
 
-at::Tensor logits_of(AttackedModel& model, const AttackBatch& batch, uint64_t pass) {
+at::Tensor compute_logits(AttackedModel& model, const AttackBatch& batch, uint64_t pass) {
   return model.forward(batch.pixels, {batch.image, first_step("cascade.warnings", 0) + pass}).logits;
 }
 
 bool passes_differ(AttackedModel& model, const AttackBatch& batch, const at::Tensor& first) {
   const auto unit = [](const at::Tensor& z) { return z / (z.square().sum(1, true).sqrt() + 1e-10); };
   for (uint64_t pass = 1; pass < kComparedPasses; ++pass) {
-    const at::Tensor other = logits_of(model, batch, pass);
+    const at::Tensor other = compute_logits(model, batch, pass);
     const at::Tensor apart = (unit(other) - unit(first)).square().sum(1).sqrt();
     if (apart.max().item<double>() > kLogitTolerance || !other.argmax(1).equal(first.argmax(1))) return true;
   }
@@ -52,7 +52,7 @@ bool are_probabilities(const at::Tensor& outputs) {
 std::vector<std::string> model_warnings(AttackedModel& model, const AttackBatch& batch,
                                         const std::vector<CascadeStage>& stages, bool gradients) {
   std::vector<std::string> warnings;
-  const at::Tensor logits = logits_of(model, batch, 0);
+  const at::Tensor logits = compute_logits(model, batch, 0);
   const int64_t classes = logits.size(1);
   const auto any = [&](const auto& holds) { return std::ranges::any_of(stages, holds); };
   if (any([](const CascadeStage& stage) { return number_in(stage, "passes", 1) == 1; }) &&

@@ -19,7 +19,7 @@ void check_one_class(const at::Tensor& classes) {
 }
 
 // z_c for one class c of each image, [B].
-at::Tensor logit_of(const at::Tensor& logits, const at::Tensor& classes) {
+at::Tensor class_logit(const at::Tensor& logits, const at::Tensor& classes) {
   check_one_class(classes);
   return logits.gather(1, classes.unsqueeze(1)).squeeze(1);
 }
@@ -55,8 +55,8 @@ constexpr NamedAttackLoss kAttackLosses[] = {{"auto", attack_loss::automatic, tr
                                              {"dlr", attack_loss::dlr, false},
                                              {"margin", attack_loss::margin, true}};
 
-const NamedAttackLoss& entry_of(const std::string& name) {
-  return kAttackLosses[position_of(name, attack_loss_names(), "attack loss")];
+const NamedAttackLoss& find_loss(const std::string& name) {
+  return kAttackLosses[find_position(name, attack_loss_names(), "attack loss")];
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ at::Tensor automatic(const at::Tensor& logits, const AttackLabels& labels) {
 }
 
 at::Tensor dlr(const at::Tensor& logits, const AttackLabels& labels) {
-  const at::Tensor own = logit_of(logits, labels.label), sorted = largest(logits, 3, "dlr");
+  const at::Tensor own = class_logit(logits, labels.label), sorted = largest(logits, 3, "dlr");
   return (largest_other(logits, labels.label) - own) / (sorted.select(1, 0) - sorted.select(1, 2) + 1e-12);
 }
 
@@ -89,12 +89,12 @@ at::Tensor targeted_dlr(const at::Tensor& logits, const AttackLabels& labels) {
 
 at::Tensor margin(const at::Tensor& logits, const AttackLabels& labels) {
   if (labels.several()) return margin_of_sets(logits, labels.label);
-  const at::Tensor own = logit_of(logits, labels.label);
+  const at::Tensor own = class_logit(logits, labels.label);
   return largest_other(logits, labels.label) - own;
 }
 
 at::Tensor targeted_margin(const at::Tensor& logits, const AttackLabels& labels) {
-  return logit_of(logits, labels.target) - logit_of(logits, labels.label);
+  return class_logit(logits, labels.target) - class_logit(logits, labels.label);
 }
 
 }  // namespace attack_loss
@@ -105,9 +105,9 @@ std::vector<std::string> attack_loss_names() {
   return names;
 }
 
-AttackLoss attack_loss_named(const std::string& name) { return entry_of(name).loss; }
+AttackLoss attack_loss_named(const std::string& name) { return find_loss(name).loss; }
 
-bool attack_loss_takes_several(const std::string& name) { return entry_of(name).several; }
+bool attack_loss_takes_several(const std::string& name) { return find_loss(name).several; }
 
 std::string chosen_attack_loss(const std::string& name, bool several_labels) {
   if (name != "auto") return name;

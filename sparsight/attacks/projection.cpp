@@ -44,18 +44,18 @@ float next_below(float value) {
 float next_above(float value) { return -next_below(-value); }
 
 // inward_bound of a number.
-float lower_bound_of(float x, double epsilon) {
+float find_lower_bound(float x, double epsilon) {
   const double exact = static_cast<double>(x) - epsilon;
   const auto rounded = static_cast<float>(exact);
   return static_cast<double>(rounded) < exact ? next_above(rounded) : rounded;
 }
-float upper_bound_of(float x, double epsilon) {
+float find_upper_bound(float x, double epsilon) {
   const double exact = static_cast<double>(x) + epsilon;
   const auto rounded = static_cast<float>(exact);
   return static_cast<double>(rounded) > exact ? next_below(rounded) : rounded;
 }
-double lower_bound_of(double x, double epsilon) { return x - epsilon; }
-double upper_bound_of(double x, double epsilon) { return x + epsilon; }
+double find_lower_bound(double x, double epsilon) { return x - epsilon; }
+double find_upper_bound(double x, double epsilon) { return x + epsilon; }
 
 // inward_bound of all numbers, below and above.
 template <class Real>
@@ -65,8 +65,8 @@ std::pair<at::Tensor, at::Tensor> ball_bounds(const at::Tensor& x, double radius
   Real *to_low = low.mutable_data_ptr<Real>(), *to_high = high.mutable_data_ptr<Real>();
   cpu::run_ranges(cpu::torch_threads(), x.numel(), kProjectionGrain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      to_low[i] = lower_bound_of(from[i], radius);
-      to_high[i] = upper_bound_of(from[i], radius);
+      to_low[i] = find_lower_bound(from[i], radius);
+      to_high[i] = find_upper_bound(from[i], radius);
     }
   });
   return {low, high};

@@ -14,7 +14,7 @@ namespace sparsight {
 namespace {
 
 // NaN if `text` is not a number.
-double number_of(const std::string& text) {
+double parse_number(const std::string& text) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -22,10 +22,10 @@ double number_of(const std::string& text) {
 }
 
 // NaN unless `text` is a number or a fraction of at least 0.
-double radius_of(const std::string& text) {
+double parse_radius(const std::string& text) {
   const size_t slash = text.find('/');
-  const double above = number_of(text.substr(0, slash));
-  const double below = slash == std::string::npos ? 1 : number_of(text.substr(slash + 1));
+  const double above = parse_number(text.substr(0, slash));
+  const double below = slash == std::string::npos ? 1 : parse_number(text.substr(slash + 1));
   const double radius = above / below;
   return std::isfinite(radius) && above >= 0 && below > 0 ? radius : std::nan("");
 }
@@ -41,7 +41,7 @@ Option epsilon_option(std::string* epsilon) {
   option.help = "radius of the perturbations, 0.03 or \"8/255\", in units of `range`";
   option.set = [epsilon](const Json& value) {
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    if (std::isnan(radius_of(text))) fail_usage(kEpsilonRule, printable(text));
+    if (std::isnan(parse_radius(text))) fail_usage(kEpsilonRule, printable(text));
     *epsilon = text;
   };
   option.get = [epsilon] { return Json(*epsilon); };
@@ -57,7 +57,7 @@ void ThreatOptions::declare(OptionSet& set) {
 }
 
 double parse_epsilon(const std::string& text) {
-  const double radius = radius_of(text);
+  const double radius = parse_radius(text);
   if (std::isnan(radius)) fail_usage("epsilon ", kEpsilonRule, printable(text));
   return radius;
 }

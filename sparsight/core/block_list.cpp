@@ -18,15 +18,15 @@ std::vector<size_t> block_indices(const std::vector<int64_t>& blocks, int64_t de
 
 std::vector<int64_t> list_of_each_block(const std::vector<std::vector<int64_t>>& lists, int64_t depth,
                                         const std::string& where) {
-  std::vector<int64_t> list_of(static_cast<size_t>(depth), -1);
+  std::vector<int64_t> block_to_list(static_cast<size_t>(depth), -1);
   for (size_t list = 0; list < lists.size(); ++list)
     for (const size_t block : block_indices(lists[list], depth, where)) {
       const auto number = static_cast<int64_t>(list);
-      if (list_of[block] >= 0 && list_of[block] != number)
+      if (block_to_list[block] >= 0 && block_to_list[block] != number)
         fail_usage(where, " has block ", block, " twice; list each block once");
-      list_of[block] = number;
+      block_to_list[block] = number;
     }
-  return list_of;
+  return block_to_list;
 }
 
 }  // namespace sparsight

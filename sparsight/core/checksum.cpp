@@ -24,7 +24,7 @@ std::string Checksum::hex() const {
   return digits;
 }
 
-std::string checksum_of(std::string_view bytes) {
+std::string compute_checksum(std::string_view bytes) {
   Checksum checksum;
   checksum.update(bytes.data(), bytes.size());
   return checksum.hex();

@@ -26,6 +26,6 @@ class Checksum {
   std::unique_ptr<State> state_;
 };
 
-std::string checksum_of(std::string_view bytes);
+std::string compute_checksum(std::string_view bytes);
 
 }  // namespace sparsight

@@ -67,7 +67,7 @@ std::string meant_setting(const std::string& key, const std::string& section, co
   std::string near = nearest_name(key, own);
   const std::string elsewhere = nearest_name(key, others);
   if (elsewhere.empty() || (elsewhere != key && !near.empty())) return near;
-  return others_in_full[position_of(elsewhere, others, "setting")];
+  return others_in_full[find_position(elsewhere, others, "setting")];
 }
 
 // Runs `check` and prefixes its error with the line that sets `setting`: "my.toml:12: ".

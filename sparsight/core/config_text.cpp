@@ -35,7 +35,7 @@ std::string settings_table(const Describe& describe) {
   return table;
 }
 
-std::string summary_of(const Section& section, const SectionVariant& variant) {
+std::string variant_summary(const Section& section, const SectionVariant& variant) {
   const std::string remark = section.remark ? section.remark(variant.name) : "";
   return variant.summary + (remark.empty() ? "" : "; " + remark);
 }
@@ -61,7 +61,7 @@ std::string summary_table(const Section& section) {
     table += cat("| `", name, "` | ", cell(meaning), " |\n");
   };
   if (!section.default_variant.empty())
-    for (const SectionVariant& variant : section.variants) row(variant.name, summary_of(section, variant));
+    for (const SectionVariant& variant : section.variants) row(variant.name, variant_summary(section, variant));
   else
     section.variants.front().describe([&](OptionSet& set) {
       for (const Option& option : set.options()) row(option.name, option.help);
@@ -128,8 +128,8 @@ std::string configuration_reference(const std::vector<Section>& sections) {
     text += "\n`name` chooses one of these; the default is `\"" + section.default_variant + "\"`.\n";
     if (section.describe_shared) text += "Settings of every component:\n\n" + settings_table(section.describe_shared);
     for (const SectionVariant& variant : section.variants)
-      text += "\n### " + section.name + ".name = \"" + variant.name + "\"\n\n" + wrapped(summary_of(section, variant)) +
-              "\n\n" + settings_table(variant.describe);
+      text += "\n### " + section.name + ".name = \"" + variant.name + "\"\n\n" +
+              wrapped(variant_summary(section, variant)) + "\n\n" + settings_table(variant.describe);
   }
   return text;
 }

@@ -164,16 +164,16 @@ void for_each_member(std::string_view text, const std::string& what, const JsonL
   if (const std::string problem = read_into(builder, text); !problem.empty()) fail(printable(what), " ", problem);
 }
 
-size_t memory_of(const Json& value) {
+size_t json_memory(const Json& value) {
   constexpr size_t kBlock = 16;  // what the allocator adds
   size_t bytes = sizeof(Json);
   if (value.is_string()) bytes += kBlock + sizeof(std::string) + value.get_ref<const std::string&>().size();
   if (value.is_structured()) bytes += 2 * kBlock + sizeof(Json::array_t);
   if (value.is_object())
     for (const auto& [key, member] : value.get_ref<const Json::object_t&>())
-      bytes += sizeof(std::string) + key.size() + memory_of(member);
+      bytes += sizeof(std::string) + key.size() + json_memory(member);
   if (value.is_array())
-    for (const Json& entry : value) bytes += memory_of(entry);
+    for (const Json& entry : value) bytes += json_memory(entry);
   return bytes;
 }
 

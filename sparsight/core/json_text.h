@@ -36,6 +36,6 @@ void for_each_member(std::string_view text, const std::string& what, const JsonL
                      const std::function<void(const std::string& name, const Json& value)>& take);
 
 // About how many bytes of memory `value` takes.
-size_t memory_of(const Json& value);
+size_t json_memory(const Json& value);
 
 }  // namespace sparsight

@@ -61,7 +61,7 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   return did_you_mean(nearest_name(word, names)) + " (known: " + printable(join(names)) + ")";
 }
 
-size_t position_of(const std::string& name, const std::vector<std::string>& names, const std::string& what) {
+size_t find_position(const std::string& name, const std::vector<std::string>& names, const std::string& what) {
   const auto found = std::ranges::find(names, name);
   if (found == names.end()) fail_usage("unknown ", what, " \"", printable(name), "\"", suggestion(name, names));
   return static_cast<size_t>(found - names.begin());

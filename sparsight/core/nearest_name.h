@@ -19,7 +19,7 @@ std::string did_you_mean(const std::string& name);
 std::string suggestion(const std::string& word, const std::vector<std::string>& names);
 
 // The index of `name` in `names`. Raises UsageError if it is missing; `what` is what they are names of.
-size_t position_of(const std::string& name, const std::vector<std::string>& names, const std::string& what);
+size_t find_position(const std::string& name, const std::vector<std::string>& names, const std::string& what);
 
 // "a, b, c"
 std::string join(const std::vector<std::string>& names, const std::string& separator = ", ");
@@ -29,7 +29,7 @@ template <class Entry>
 const Entry& entry_named(const std::string& name, const std::vector<Entry>& entries, const std::string& what) {
   std::vector<std::string> names;
   for (const Entry& entry : entries) names.push_back(entry.name);
-  return entries[position_of(name, names, what)];
+  return entries[find_position(name, names, what)];
 }
 
 }  // namespace sparsight

@@ -11,7 +11,7 @@
 namespace sparsight {
 namespace {
 
-std::string kind_of(const Json& value) {
+std::string value_kind(const Json& value) {
   if (value.is_boolean()) return "a bool";
   if (value.is_number_integer()) return "an integer";
   if (value.is_number()) return "a number";
@@ -22,7 +22,7 @@ std::string kind_of(const Json& value) {
 }
 
 [[noreturn]] void wrong_type(const Json& value, const std::string& wanted) {
-  fail_usage("must be ", wanted, ", got ", kind_of(value), ": ", shown(value));
+  fail_usage("must be ", wanted, ", got ", value_kind(value), ": ", shown(value));
 }
 
 template <class T>
@@ -159,7 +159,7 @@ std::string shown(const Json& value) { return printable(value.dump(-1, ' ', fals
 
 void assign(OptionSet& set, const Json& table, const std::string& where) {
   if (table.is_null()) return;  // no settings
-  if (!table.is_object()) fail_usage(where, " must be a table, got ", kind_of(table), ": ", shown(table));
+  if (!table.is_object()) fail_usage(where, " must be a table, got ", value_kind(table), ": ", shown(table));
   for (const auto& [key, value] : table.items()) {
     const std::string full = where.empty() ? key : where + "." + key;
     const Option* option = set.find(key);

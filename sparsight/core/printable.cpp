@@ -82,9 +82,9 @@ std::string printable(std::string_view name, std::string_view kept) { return esc
 std::vector<std::string> printable_names(const std::vector<std::string>& names) {
   std::vector<std::string> text;
   for (const std::string& name : names) text.push_back(printable(name));
-  std::map<std::string, const std::string*> name_of;
+  std::map<std::string, const std::string*> text_to_name;
   for (size_t i = 0; i < names.size(); ++i)
-    if (const auto [other, fresh] = name_of.emplace(text[i], &names[i]); !fresh && *other->second != names[i]) {
+    if (const auto [other, fresh] = text_to_name.emplace(text[i], &names[i]); !fresh && *other->second != names[i]) {
       for (size_t j = 0; j < names.size(); ++j) text[j] = escape(names[j], "", "\\");
       break;
     }

@@ -28,7 +28,7 @@ void check_names(const std::vector<std::string>& names, const std::string& kinds
     if (const auto [other, fresh] = seen.emplace(names[i], i); !fresh)
       fail("the ", kinds, " ", other->second, " and ", i, " are both named \"", short_name(names[i]),
            "\" and would share a folder; rename one of them");
-    if (const size_t bytes = folder_name_of(names[i]).size(); bytes > kMaxFolderName)
+    if (const size_t bytes = to_folder_name(names[i]).size(); bytes > kMaxFolderName)
       fail("the name \"", short_name(names[i]), "\" is one of the ", kinds, " and takes ", bytes,
            " bytes; the name of a folder has at most ", kMaxFolderName, ", shorten it");
   }
@@ -36,7 +36,7 @@ void check_names(const std::vector<std::string>& names, const std::string& kinds
 
 }  // namespace
 
-std::string folder_name_of(const std::string& name) {
+std::string to_folder_name(const std::string& name) {
   static constexpr char kDigits[] = "0123456789ABCDEF";
   if (name.empty()) return "%";
   std::string folder;
@@ -62,17 +62,17 @@ const std::vector<std::string>& ClassFolders::names(const std::string& kind) con
 
 std::string ClassFolders::make(const std::string& parent, const std::string& kind, int64_t index) {
   const std::string& name = names(kind).at(static_cast<size_t>(index));
-  std::string folder = parent + "/" + folder_name_of(name);
+  std::string folder = parent + "/" + to_folder_name(name);
   if (mkdir(folder.c_str(), 0777) != 0) {
     const int reason = errno;
     std::error_code ignored;
-    for (const auto& [made, other] : name_of_)
+    for (const auto& [made, other] : folder_to_name_)
       if (reason == EEXIST && fs::equivalent(made, folder, ignored))
         fail("the ", kind, " names \"", short_name(other), "\" and \"", short_name(name),
              "\" are the same folder on this disk; rename one of them or choose a folder on another disk");
     fail_system("make the folder", folder, reason);
   }
-  name_of_[folder] = name;
+  folder_to_name_[folder] = name;
   return folder;
 }
 

@@ -12,7 +12,7 @@ namespace sparsight {
 
 // A class or domain name as the name of one visible folder; different names give different ones. "/", "%", the byte 0
 // and a "." at the beginning become %2F, %25, %00 and %2E; the empty name becomes "%".
-std::string folder_name_of(const std::string& name);
+std::string to_folder_name(const std::string& name);
 
 class ClassFolders {
  public:
@@ -33,7 +33,7 @@ class ClassFolders {
   bool by_domain_;
   std::map<int64_t, std::string> domain_folders_;
   std::map<std::pair<int64_t, int64_t>, std::string> folders_;
-  std::map<std::string, std::string> name_of_;  // the class or domain of each folder that was made
+  std::map<std::string, std::string> folder_to_name_;  // the class or domain of each folder that was made
 };
 
 }  // namespace sparsight

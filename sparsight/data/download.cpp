@@ -53,7 +53,7 @@ int report_progress(void* context, curl_off_t total, curl_off_t now, curl_off_t,
   return interrupted() ? 1 : 0;
 }
 
-int64_t size_of(const std::string& path) {
+int64_t stored_bytes(const std::string& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   return error ? 0 : static_cast<int64_t>(size);
@@ -112,7 +112,7 @@ Answer request(const std::string& url, const std::string& part, const DownloadOp
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(part.c_str(), "ab"), std::fclose);
   if (!file) fail("cannot write ", printable(part), ": ", std::strerror(errno));
   if (!handle) fail("not enough memory to download");
-  Transfer transfer{file.get(), size_of(part), &options};
+  Transfer transfer{file.get(), stored_bytes(part), &options};
   const auto set = [&](CURLoption option, auto value) { curl.easy_setopt(handle.get(), option, value); };
   char message[CURL_ERROR_SIZE] = "";
   set(CURLOPT_URL, url.c_str());
@@ -164,7 +164,7 @@ std::string fetch_from(const std::string& url, const std::string& part, const Do
       continue;
     }
     if (attempt == options.tries) break;
-    log_info(url, ": ", problem, "; retrying from byte ", size_of(part));
+    log_info(url, ": ", problem, "; retrying from byte ", stored_bytes(part));
     std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     pause *= 2;
   }
@@ -179,7 +179,7 @@ void download(const std::vector<std::string>& urls, const FileCheck& check, cons
   std::vector<std::string> problems;
   for (const std::string& url : urls) {
     // Once more from the start, in case the resumed part is to blame and not the server.
-    for (bool continued = size_of(part) > 0, again = true; again; continued = false) {
+    for (bool continued = stored_bytes(part) > 0, again = true; again; continued = false) {
       again = false;
       std::string problem = fetch_from(url, part, options);
       if (problem.empty()) {
@@ -196,7 +196,7 @@ void download(const std::vector<std::string>& urls, const FileCheck& check, cons
       if (!again) problems.push_back(cat(url, ": ", printable(problem)));
     }
   }
-  if (size_of(part) == 0) remove_file(part);
+  if (stored_bytes(part) == 0) remove_file(part);
   fail("cannot download ", fs::path(path).filename().native(), " (", join(problems, "; "),
        "); try again later, or give another address with --mirror or a folder with --from");
 }

@@ -21,7 +21,7 @@ bool is_file(const std::string& path) {
 
 // A digest may be the first digits of one.
 bool has_digest(const std::string& path, const std::string& digest) {
-  return is_file(path) && (digest.empty() || hash_file(path, algorithm_of(digest)).starts_with(digest));
+  return is_file(path) && (digest.empty() || hash_file(path, digest_algorithm(digest)).starts_with(digest));
 }
 
 // Whether the content of `path` is that of `file`: as published, compressed differently or uncompressed.
@@ -30,7 +30,7 @@ bool is_right(const std::string& path, const RemoteFile& file) {
   if (!is_file(path) || static_cast<int64_t>(fs::file_size(path, error)) > file.max_bytes || error) return false;
   if (file.unpacked_sha256.empty()) return has_digest(path, file.digest);
   const Bytes bytes = read_bytes(path, file.max_bytes);
-  if (hash_bytes(bytes, algorithm_of(file.digest)).starts_with(file.digest)) return true;
+  if (hash_bytes(bytes, digest_algorithm(file.digest)).starts_with(file.digest)) return true;
   if (!is_gzip(bytes)) return hash_bytes(bytes) == file.unpacked_sha256;
   try {
     return hash_bytes(inflate(bytes, static_cast<size_t>(file.max_bytes), path)) == file.unpacked_sha256;
@@ -42,7 +42,7 @@ bool is_right(const std::string& path, const RemoteFile& file) {
 FileCheck checker(const RemoteFile& file) {
   return [&file](const std::string& path) {
     if (is_right(path, file)) return std::string();
-    const std::string algorithm = algorithm_of(file.digest);
+    const std::string algorithm = digest_algorithm(file.digest);
     return cat("its file has ", algorithm, " ", hash_file(path, algorithm), ", the published one ",
                file.digest.size() == 8 ? "begins with " : "", file.digest);
   };
@@ -97,7 +97,7 @@ std::vector<std::string> take_from_folder(const RemoteFile& file, const std::str
     return {name};
   }
   fail(printable(from),
-       seen ? cat(": ", file.name, " is not the published file (", algorithm_of(file.digest), " ", file.digest, ")")
+       seen ? cat(": ", file.name, " is not the published file (", digest_algorithm(file.digest), " ", file.digest, ")")
             : cat(" has no ", file.name, " and no ", plain));
 }
 

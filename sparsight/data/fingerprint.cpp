@@ -11,7 +11,7 @@
 namespace sparsight {
 namespace {
 
-FileContent content_of(const PlacedFile& file) {
+FileContent read_content(const PlacedFile& file) {
   if (!file.path.ends_with(".gz"))
     return {file.name, static_cast<int64_t>(std::filesystem::file_size(file.path)), hash_file(file.path)};
   const Bytes bytes = inflate(read_bytes(file.path), kMaxFileBytes, printable(file.path));
@@ -35,7 +35,7 @@ std::map<std::string, std::string> published_checksums(const std::string& set) {
 
 }  // namespace
 
-std::string fingerprint_of(const std::vector<std::string>& texts) {
+std::string fingerprint_texts(const std::vector<std::string>& texts) {
   Hasher hasher;
   for (const std::string& text : texts) hasher.add(text.data(), text.size()), hasher.add("\n", 1);
   return hasher.hex().substr(0, kFingerprintDigits);
@@ -47,14 +47,14 @@ DataFingerprint data_fingerprint(const DataPlace& place, const std::string& fold
   std::vector<std::string> lines;
   bool known = true, equal = true;
   for (const PlacedFile& file : placed_files(place, folder)) {
-    const FileContent content = content_of(file);
+    const FileContent content = read_content(file);
     lines.push_back(cat(content.name, " ", content.bytes, " ", content.sha256));
     const auto published = checksums.find(content.name);
     known = known && published != checksums.end();
     equal = equal && known && published->second == content.sha256;
     found.files.push_back(content);
   }
-  found.hex = fingerprint_of(lines);
+  found.hex = fingerprint_texts(lines);
   if (known) found.published = equal;
   return found;
 }

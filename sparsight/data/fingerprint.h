@@ -29,6 +29,6 @@ inline constexpr size_t kFingerprintDigits = 16;
 DataFingerprint data_fingerprint(const DataPlace& place, const std::string& folder);
 
 // The fingerprint of `texts` together.
-std::string fingerprint_of(const std::vector<std::string>& texts);
+std::string fingerprint_texts(const std::vector<std::string>& texts);
 
 }  // namespace sparsight

@@ -36,7 +36,7 @@ std::string Hasher::hex() {
   return text;
 }
 
-std::string algorithm_of(const std::string& hex) { return hex.size() == 32 ? "md5" : "sha256"; }
+std::string digest_algorithm(const std::string& hex) { return hex.size() == 32 ? "md5" : "sha256"; }
 
 std::string hash_bytes(ByteView bytes, const std::string& algorithm) {
   Hasher hasher(algorithm);

@@ -21,7 +21,7 @@ class Hasher {
 };
 
 // The algorithm of a hexadecimal digest, by its length.
-std::string algorithm_of(const std::string& hex);
+std::string digest_algorithm(const std::string& hex);
 
 std::string hash_bytes(ByteView bytes, const std::string& algorithm = "sha256");
 std::string hash_file(const std::string& path, const std::string& algorithm = "sha256");

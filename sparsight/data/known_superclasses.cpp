@@ -25,7 +25,7 @@ Division cifar100_division() {
   Division division;
   for (const std::string& name : cifar100_coarse_names()) division.push_back({name, {}});
   for (size_t k = 0; k < cifar100_fine_names().size(); ++k)
-    division[cifar100_coarse_of()[k]].classes.push_back(cifar100_fine_names()[k]);
+    division[cifar100_fine_to_coarse()[k]].classes.push_back(cifar100_fine_names()[k]);
   return division;
 }
 

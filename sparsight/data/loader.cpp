@@ -146,7 +146,7 @@ int64_t LoaderOptions::batches_per_epoch(const DataSet& data) const {
   return drop_last ? samples / batch : (samples + batch - 1) / batch;
 }
 
-void Loader::set_transforms_of(const std::vector<bool>& domains, TransformPipeline transforms) {
+void Loader::set_domain_transforms(const std::vector<bool>& domains, TransformPipeline transforms) {
   SPARSIGHT_CHECK(domains.size() == data_->info().domains.size());
   workers_.reset();
   has_other_transforms_ = domains;

@@ -53,7 +53,7 @@ class Loader {
   const DataSet& data() const { return *data_; }
 
   // From the next start() on, images of these domains ([domains of the data]) go through `transforms` instead.
-  void set_transforms_of(const std::vector<bool>& domains, TransformPipeline transforms);
+  void set_domain_transforms(const std::vector<bool>& domains, TransformPipeline transforms);
 
   // (Re)starts at a batch of an epoch; batches that are still being prepared are dropped.
   void start(int64_t epoch, int64_t first_batch = 0);

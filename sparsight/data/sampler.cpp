@@ -35,10 +35,10 @@ std::vector<int64_t> balanced(std::vector<std::vector<int64_t>> groups, int64_t 
   return order;
 }
 
-template <class KeyOf>
-std::vector<std::vector<int64_t>> grouped(const DataSet& data, size_t groups, KeyOf key_of) {
+template <class FindKey>
+std::vector<std::vector<int64_t>> grouped(const DataSet& data, size_t groups, FindKey find_key) {
   std::vector<std::vector<int64_t>> lists(groups);
-  for (int64_t i = 0; i < data.size(); ++i) lists.at(key_of(i)).push_back(i);
+  for (int64_t i = 0; i < data.size(); ++i) lists.at(find_key(i)).push_back(i);
   return lists;
 }
 

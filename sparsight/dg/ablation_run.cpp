@@ -20,7 +20,7 @@
 namespace sparsight {
 namespace {
 
-ImageShape shape_of(const DgRun& run) {
+ImageShape image_shape(const DgRun& run) {
   const DomainSet& set = domain_set(run.set);
   const int64_t side = set.small_side > 0 ? set.small_side : run.image_size;
   int64_t classes = set.classes;
@@ -36,7 +36,7 @@ bool sets(const std::vector<std::string>& settings, const std::string& key) {
   return std::ranges::any_of(settings, [&](const std::string& setting) { return setting.starts_with(key + "="); });
 }
 
-int64_t depth_of(const DgRun& run) {
+int64_t model_depth(const DgRun& run) {
   const Json config = dg_config(run);
   if (config.at("model").at("name") != "vit")
     fail_usage("the ablations are of a ViT with MoE layers, such as --model gmoe; this model is ",
@@ -47,26 +47,26 @@ int64_t depth_of(const DgRun& run) {
   OptionSet set;
   options.declare(set);
   assign(set, settings, "model");
-  return with_preset(options, shape_of(run)).depth;
+  return with_preset(options, image_shape(run)).depth;
 }
 
 // The baseline of a model that is not 12 blocks deep has its MoE layers in its own last two even blocks.
-DgRun baseline_of(const DgAblation& ablation) {
+DgRun baseline_run(const DgAblation& ablation) {
   DgRun run = ablation.run;
   if (run.model.empty()) run.model = "gmoe";
-  const int64_t depth = depth_of(run);
+  const int64_t depth = model_depth(run);
   if (!sets(run.overrides, "moe.blocks")) run.overrides.push_back(blocks_setting(last_two_blocks(depth)));
   return run;
 }
 
-std::vector<std::string> variation_of(const AblationSetting& setting, int64_t depth) {
+std::vector<std::string> setting_variation(const AblationSetting& setting, int64_t depth) {
   std::vector<std::string> variation = setting.settings;
   if (setting.blocks) variation.push_back(blocks_setting(setting.blocks(depth)));
   return variation;
 }
 
 // The configuration without what differs between runs of the same setting.
-std::string identity_of(DgRun run) {
+std::string run_identity(DgRun run) {
   run.test_envs = {0}, run.trial_seed = 0;
   return dg_config(run).dump();
 }
@@ -86,7 +86,7 @@ std::vector<int64_t> tested(const DgAblation& ablation) {
 }
 
 // The titles of the environments that are tested, and of their average.
-std::vector<std::string> titles_of(const DgAblation& ablation) {
+std::vector<std::string> column_titles(const DgAblation& ablation) {
   const DgRun& run = ablation.run;
   std::vector<std::string> names;
   if (domain_set(run.set).environments == 0) {
@@ -102,7 +102,7 @@ std::vector<std::string> titles_of(const DgAblation& ablation) {
   return titles;
 }
 
-DgRunList runs_of(const DgAblation& ablation, const DgRun& baseline, const AblationRow& row) {
+DgRunList row_runs(const DgAblation& ablation, const DgRun& baseline, const AblationRow& row) {
   DgRun common = baseline;
   common.variation = row.variation, common.hparams_seed = 0;
   const std::vector<int64_t> environments = tested(ablation);
@@ -134,18 +134,18 @@ TableFact difference_from(const std::map<int64_t, double>& baseline, const std::
 }  // namespace
 
 std::vector<AblationRow> ablation_rows(const DgAblation& ablation) {
-  const DgRun baseline = baseline_of(ablation);
-  const int64_t depth = depth_of(baseline);
-  const ImageShape shape = shape_of(baseline);
+  const DgRun baseline = baseline_run(ablation);
+  const int64_t depth = model_depth(baseline);
+  const ImageShape shape = image_shape(baseline);
   std::vector<AblationRow> rows{costed({"baseline", "", {}}, baseline, shape)};
-  std::map<std::string, std::vector<std::string>> known{{identity_of(baseline), {}}};  // variations by configuration
+  std::map<std::string, std::vector<std::string>> known{{run_identity(baseline), {}}};  // variations by configuration
   for (const Ablation& factor : ablation.factors)
     for (const AblationSetting& setting : factor.settings) {
       if (sets(setting.settings, "train.upcycle") && !sets(baseline.overrides, "train.init_from")) continue;
       DgRun run = baseline;
-      run.variation = variation_of(setting, depth);
+      run.variation = setting_variation(setting, depth);
       try {
-        const auto& variation = known.try_emplace(identity_of(run), run.variation).first->second;
+        const auto& variation = known.try_emplace(run_identity(run), run.variation).first->second;
         rows.push_back(costed({factor.name, setting.name, variation}, run, shape));
       } catch (const UsageError& error) {
         fail_usage(factor.name, " ", setting.name, ": ", error.what(), "; choose other factors with --only");
@@ -154,42 +154,42 @@ std::vector<AblationRow> ablation_rows(const DgAblation& ablation) {
   return rows;
 }
 
-std::string label_of(const AblationRow& row) {
+std::string row_label(const AblationRow& row) {
   return row.setting.empty() ? row.factor : cat(row.factor, ": ", row.setting);
 }
 
 std::vector<DgRun> ablation_runs(const DgAblation& ablation, const AblationRow& row) {
-  return runs_of(ablation, baseline_of(ablation), row);
+  return row_runs(ablation, baseline_run(ablation), row);
 }
 
 JobList ablation_jobs(const DgAblation& ablation, const std::vector<AblationRow>& rows) {
-  const DgRun baseline = baseline_of(ablation);
+  const DgRun baseline = baseline_run(ablation);
   DgRunList runs;
   std::vector<std::vector<std::string>> done;
   for (const AblationRow& row : rows) {
     if (std::ranges::find(done, row.variation) != done.end()) continue;
     done.push_back(row.variation);
-    const DgRunList of_row = runs_of(ablation, baseline, row);
+    const DgRunList of_row = row_runs(ablation, baseline, row);
     for (const auto& block : of_row.blocks()) runs.append(block.count, block.at);
   }
   return jobs_of_runs(cat("dg ablate ", ablation.run.set), runs);
 }
 
 DgTable ablation_table(const DgAblation& ablation, const std::vector<AblationRow>& rows, const JobStore& store) {
-  const DgRun baseline = baseline_of(ablation);
+  const DgRun baseline = baseline_run(ablation);
   DgTable table{SelectionRule::training_domains, comparable_name(ablation.run.set), {}, {}};
-  table.columns = titles_of(ablation);
+  table.columns = column_titles(ablation);
   table.fact_columns = {"Avg - baseline"};
   append_cost_columns(table);
   std::map<int64_t, double> of_baseline;
   for (const AblationRow& ablated : rows) {
     std::vector<DgResult> results;
-    for (const DgRun& run : runs_of(ablation, baseline, ablated))
+    for (const DgRun& run : row_runs(ablation, baseline, ablated))
       if (const std::string file = results_of_job(run, store); std::filesystem::exists(file))
         results.push_back(read_dg_result(file));
-    const TrialAccuracies trials = accuracies_of(pointers_to(results), table.rule, tested(ablation));
-    DgTable::Row row = row_of(label_of(ablated), trials, table.columns.size());
-    const std::map<int64_t, double> averages = averages_of(trials);
+    const TrialAccuracies trials = trial_accuracies(pointers_to(results), table.rule, tested(ablation));
+    DgTable::Row row = table_row(row_label(ablated), trials, table.columns.size());
+    const std::map<int64_t, double> averages = trial_averages(trials);
     if (ablated.setting.empty()) of_baseline = averages;
     const bool is_baseline = ablated.variation.empty();
     row.facts = {is_baseline ? TableFact{} : difference_from(of_baseline, averages)};

@@ -30,7 +30,7 @@ struct AblationRow {
 std::vector<AblationRow> ablation_rows(const DgAblation& ablation);
 
 // "router: linear", as in the table.
-std::string label_of(const AblationRow& row);
+std::string row_label(const AblationRow& row);
 // Those of a row: each trial in each test environment.
 std::vector<DgRun> ablation_runs(const DgAblation& ablation, const AblationRow& row);
 

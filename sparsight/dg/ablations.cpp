@@ -23,7 +23,7 @@ Ablation on_or_off(const std::string& name, const std::string& summary, const st
 }
 
 // The values of "1,[2,3],\"a,b\"".
-std::vector<std::string> values_of(const std::string& text) {
+std::vector<std::string> split_values(const std::string& text) {
   std::vector<std::string> values{""};
   int64_t depth = 0;
   char quote = 0;
@@ -95,7 +95,7 @@ std::vector<Ablation> ablations_named(const std::vector<std::string>& names) {
 
 Ablation own_ablation(const std::string& text) {
   const size_t equals = text.find('='), dot = text.find('.');
-  const std::vector<std::string> values = values_of(equals == std::string::npos ? "" : text.substr(equals + 1));
+  const std::vector<std::string> values = split_values(equals == std::string::npos ? "" : text.substr(equals + 1));
   const bool has_key = equals != std::string::npos && dot != std::string::npos && dot > 0 && dot + 1 < equals;
   if (!has_key || std::ranges::count(values, "") > 0)
     fail_usage("what to vary is SECTION.KEY=VALUE,VALUE,..., such as router.k=1,2; got \"", printable(text), "\"");

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kLookedAt = 64;  // images, evenly spaced
 
-std::string identity_of(const DataSet& all) {
+std::string environment_fingerprint(const DataSet& all) {
   std::vector<std::string> texts = all.info().domains;
   texts.insert(texts.end(), all.info().classes.begin(), all.info().classes.end());
   std::string labels;
@@ -24,7 +24,7 @@ std::string identity_of(const DataSet& all) {
     const at::Tensor pixels = all.get(i * all.size() / looked_at).image.contiguous();
     texts.emplace_back(static_cast<const char*>(pixels.const_data_ptr()), pixels.nbytes());
   }
-  return fingerprint_of(texts);
+  return fingerprint_texts(texts);
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ std::string data_identity(const DgRun& run) {
   if (identity.empty()) {
     DomainBedOptions options;
     options.set = run.set, options.root = run.root;
-    identity = identity_of(*domainbed_environments(options, 0));
+    identity = environment_fingerprint(*domainbed_environments(options, 0));
   }
   return identity;
 }

@@ -29,7 +29,7 @@ const char* const kSource = "the protocol of DomainBed";
 
 // What the model or the algorithm has in place of DomainBed's default; of the model where both have one.
 double protocol_default(const DgRun& run, const std::string& key, double usual) {
-  if (const auto* of_model = find_default(model_of(run).defaults, key, run.set)) return of_model->value;
+  if (const auto* of_model = find_default(dg_model(run).defaults, key, run.set)) return of_model->value;
   if (const auto* of_algorithm = find_default(defaults_of_algorithm(run.algorithm), key, run.set))
     return of_algorithm->value;
   return usual;
@@ -41,7 +41,7 @@ int64_t steps_between_evaluations(const DgRun& run) {
   return static_cast<int64_t>(protocol_default(run, "train.eval_every", usual));
 }
 
-int64_t steps_of(const DgRun& run) {
+int64_t training_steps(const DgRun& run) {
   return run.steps > 0 ? run.steps : static_cast<int64_t>(protocol_default(run, "train.max_steps", 5001));
 }
 
@@ -77,10 +77,10 @@ std::string model_name(const DgModel& model) {
 }
 
 void set_hyperparameters(Config& config, const DgRun& run) {
-  for (const Hyperparameter& parameter : hyperparameters_of(run)) {
+  for (const Hyperparameter& parameter : run_hyperparameters(run)) {
     const size_t dot = parameter.key.find('.');
     const std::string section = parameter.key.substr(0, dot), key = parameter.key.substr(dot + 1);
-    if (section == "model" && model_name(model_of(run)) != "resnet") continue;  // others have no dropout of features
+    if (section == "model" && model_name(dg_model(run)) != "resnet") continue;  // others have no dropout of features
     config.set(section, key, parameter.value, kSource);
   }
 }
@@ -98,17 +98,17 @@ void check_overrides(const std::vector<std::string>& overrides) {
 
 }  // namespace
 
-const DgModel& model_of(const DgRun& run) {
+const DgModel& dg_model(const DgRun& run) {
   const std::string name = !run.model.empty() ? run.model : has_small_images(run.set) ? "mnist_cnn" : "resnet50";
   return entry_named(name, dg_models(), "model");
 }
 
-std::vector<Hyperparameter> hyperparameters_of(const DgRun& run) {
-  return hyperparameters(run.algorithm, run.set, run.hparams_seed, run.trial_seed, model_of(run).defaults);
+std::vector<Hyperparameter> run_hyperparameters(const DgRun& run) {
+  return hyperparameters(run.algorithm, run.set, run.hparams_seed, run.trial_seed, dg_model(run).defaults);
 }
 
-std::vector<Hyperparameter> all_hyperparameters_of(const DgRun& run) {
-  return all_hyperparameters(run.algorithm, run.set, run.hparams_seed, run.trial_seed, model_of(run).defaults);
+std::vector<Hyperparameter> all_run_hyperparameters(const DgRun& run) {
+  return all_hyperparameters(run.algorithm, run.set, run.hparams_seed, run.trial_seed, dg_model(run).defaults);
 }
 
 uint32_t run_seed(const DgRun& run) {
@@ -122,7 +122,7 @@ Json dg_config(const DgRun& run) {
   check_named_once(run.test_envs, "test environment");
   check_overrides(run.overrides);
   Config config;
-  for (const std::string& setting : model_of(run).settings) config.set(setting);
+  for (const std::string& setting : dg_model(run).settings) config.set(setting);
   const auto set = [&](const char* section, const char* key, const Json& value) {
     config.set(section, key, value, kSource);
   };
@@ -139,7 +139,7 @@ Json dg_config(const DgRun& run) {
   set("optimizer", "name", "adam");
   set("train", "no_decay", Json::array());  // every parameter decays
   set("schedule", "name", "constant");
-  set("train", "max_steps", steps_of(run));
+  set("train", "max_steps", training_steps(run));
   set("train", "epochs", 1000000);
   set("train", "eval_every", steps_between_evaluations(run));
   set("train", "eval_offset", 1);  // after updates 1, 301, ...: its steps 0, 300, ...
@@ -152,9 +152,9 @@ Json dg_config(const DgRun& run) {
 }
 
 Json dg_arguments(const DgRun& run) {
-  Json arguments = {{"dataset", run.set},         {"algorithm", run.algorithm},   {"model", model_of(run).name},
-                    {"test_envs", run.test_envs}, {"trial_seed", run.trial_seed}, {"hparams_seed", run.hparams_seed},
-                    {"steps", steps_of(run)}};
+  Json arguments = {{"dataset", run.set},          {"algorithm", run.algorithm},   {"model", dg_model(run).name},
+                    {"test_envs", run.test_envs},  {"trial_seed", run.trial_seed}, {"hparams_seed", run.hparams_seed},
+                    {"steps", training_steps(run)}};
   if (!run.variation.empty()) arguments["variation"] = join(run.variation, " ");
   if (run.single_source) arguments["single_source"] = true;
   return arguments;

@@ -40,11 +40,11 @@ uint32_t run_seed(const DgRun& run);
 // The resolved configuration. Raises UsageError for names that do not exist, and for a test environment named twice.
 Json dg_config(const DgRun& run);
 
-const DgModel& model_of(const DgRun& run);
+const DgModel& dg_model(const DgRun& run);
 // Their values are what the run trains with unless overrides replace them.
-std::vector<Hyperparameter> hyperparameters_of(const DgRun& run);
+std::vector<Hyperparameter> run_hyperparameters(const DgRun& run);
 // And those that no setting follows, as DomainBed logs them.
-std::vector<Hyperparameter> all_hyperparameters_of(const DgRun& run);
+std::vector<Hyperparameter> all_run_hyperparameters(const DgRun& run);
 
 // {"dataset", "algorithm", "model", "test_envs", "trial_seed", "hparams_seed", "steps"}: what the run is of; but for
 // "model" and, where they apply, "variation" and "single_source" in DomainBed's names.

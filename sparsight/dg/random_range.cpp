@@ -15,7 +15,7 @@ double raised(const std::string& base, double exponent) {
   return base.empty() ? exponent : std::pow(std::stod(base), exponent);
 }
 
-nlohmann::ordered_json chosen_of(const nlohmann::ordered_json& list, NumpyRandom& random) {
+nlohmann::ordered_json choose_one(const nlohmann::ordered_json& list, NumpyRandom& random) {
   return list.at(static_cast<size_t>(random.below(static_cast<int64_t>(list.size()))));
 }
 
@@ -30,7 +30,7 @@ std::optional<nlohmann::ordered_json> list_in_braces(const std::string& range) {
 
 nlohmann::ordered_json sample_range(const std::string& range, NumpyRandom& random) {
   static const std::regex uniform(R"((floor\()?(?:(\d+)\^)?U\((-?[\d.]+),(-?[\d.]+)\)(\))?)");
-  if (const auto list = list_in_braces(range)) return chosen_of(*list, random);
+  if (const auto list = list_in_braces(range)) return choose_one(*list, random);
   std::smatch match;
   if (!std::regex_match(range, match, uniform) || match[1].matched != match[5].matched)
     fail("a range of random search is like 10^U(-5,-3.5), floor(2^U(3,5)), U(0,1) or {0,0.1}, got ", range);

@@ -15,14 +15,14 @@ struct Candidate {
 
 // Among checkpoints of a run DomainBed takes the first of the best, as max() does. It sorts the hyper-parameters by
 // validation and takes the last, so of equal ones that with the highest seed.
-std::optional<Candidate> first_best_of(const std::vector<Candidate>& candidates) {
+std::optional<Candidate> find_first_best(const std::vector<Candidate>& candidates) {
   const auto best = std::ranges::max_element(candidates, {}, &Candidate::validation);
   return best == candidates.end() ? std::nullopt : std::optional(*best);
 }
 
-std::optional<Candidate> last_best_of(std::vector<Candidate> candidates) {
+std::optional<Candidate> find_last_best(std::vector<Candidate> candidates) {
   std::ranges::reverse(candidates);
-  return first_best_of(candidates);
+  return find_first_best(candidates);
 }
 
 double mean_of_others(const std::vector<double>& accuracy, size_t test_env) {
@@ -58,9 +58,9 @@ std::optional<double> TrialRuns::by_training_domains(size_t test_env) const {
     for (const DgEvaluation& evaluation : run->evaluations)
       if (evaluation.in.size() > 1)
         steps.push_back({mean_of_others(evaluation.out, test_env), evaluation.in[test_env]});
-    if (const auto step = first_best_of(steps)) best.push_back(*step);
+    if (const auto step = find_first_best(steps)) best.push_back(*step);
   }
-  const auto chosen = last_best_of(best);
+  const auto chosen = find_last_best(best);
   return chosen ? std::optional(chosen->accuracy) : std::nullopt;
 }
 
@@ -68,15 +68,15 @@ std::optional<double> TrialRuns::by_oracle(size_t test_env) const {
   std::vector<Candidate> last;
   for (const DgResult* run : with({static_cast<int64_t>(test_env)}))
     last.push_back({run->evaluations.back().out[test_env], run->evaluations.back().in[test_env]});
-  const auto chosen = last_best_of(last);
+  const auto chosen = find_last_best(last);
   return chosen ? std::optional(chosen->accuracy) : std::nullopt;
 }
 
 const DgResult* TrialRuns::pair(int64_t t, int64_t v, int64_t hparams_seed) const {
-  const auto seed_of = [](const DgResult* run) { return run->name.hparams_seed; };
+  const auto name_seed = [](const DgResult* run) { return run->name.hparams_seed; };
   const Runs& runs = with({t, v});
-  const auto found = std::ranges::lower_bound(runs, hparams_seed, {}, seed_of);
-  return found == runs.end() || seed_of(*found) != hparams_seed ? nullptr : *found;
+  const auto found = std::ranges::lower_bound(runs, hparams_seed, {}, name_seed);
+  return found == runs.end() || name_seed(*found) != hparams_seed ? nullptr : *found;
 }
 
 std::optional<double> TrialRuns::by_leaving_one_out(size_t test_env) const {
@@ -102,9 +102,9 @@ std::optional<double> TrialRuns::by_leaving_one_out(size_t test_env) const {
       if (const auto found = by_step.find(evaluation.step);
           found != by_step.end() && found->second.second == environments - 1)
         steps.push_back({found->second.first / static_cast<double>(environments - 1), evaluation.in[test_env]});
-    if (const auto step = first_best_of(steps)) candidates.push_back(*step);
+    if (const auto step = find_first_best(steps)) candidates.push_back(*step);
   }
-  const auto chosen = last_best_of(candidates);
+  const auto chosen = find_last_best(candidates);
   return chosen ? std::optional(chosen->accuracy) : std::nullopt;
 }
 

@@ -38,7 +38,7 @@ DgTable::Row row_of_source(const std::string& algorithm, RunsByTrial trials, siz
   return row;
 }
 
-std::vector<double> means_of(const DgTable::Row& row) {
+std::vector<double> row_means(const DgTable::Row& row) {
   std::vector<double> means;
   for (const auto& cell : row.cells) means.push_back(cell->mean);
   return means;
@@ -64,11 +64,11 @@ const DgTable::Row* baseline_of_table(const DgTable& table, const std::string& w
 void add_gains(DgTable& table, const std::string& baseline, size_t source) {
   const DgTable::Row* of = baseline_of_table(table, baseline);
   if (of == nullptr) return;
-  const std::vector<double> means = means_of(*of);
+  const std::vector<double> means = row_means(*of);
   table.title += ", gains over " + of->algorithm;
   const bool has_zero = std::ranges::count(means, 0.0) > 0;  // no gain over nothing
   for (DgTable::Row& row : table.rows)
-    if (&row != of && !has_zero && row.cells.size() == means.size()) row.facts = gains(means_of(row), means, source);
+    if (&row != of && !has_zero && row.cells.size() == means.size()) row.facts = gains(row_means(row), means, source);
 }
 
 // The paper's table is of DomainNet's painting.
@@ -116,7 +116,7 @@ std::set<std::string> usual_sweeps(const std::vector<DgResult>& results) {
 
 }  // namespace
 
-int64_t single_source_of(const DgResult& run) {
+int64_t find_single_source(const DgResult& run) {
   const auto environments = std::ssize(run.evaluations.front().in);
   const int64_t fewest = run.name.single_source ? 2 : 3;
   if (environments < fewest || std::ssize(run.name.test_envs) != environments - 1) return -1;
@@ -130,7 +130,7 @@ std::vector<DgTable> single_source_tables(const std::vector<DgResult>& results, 
   std::map<std::pair<std::string, int64_t>, std::map<std::string, RunsByTrial>> groups;
   const std::set<std::string> usual = usual_sweeps(results);
   for (const DgResult& run : results)
-    if (const int64_t source = single_source_of(run);
+    if (const int64_t source = find_single_source(run);
         source >= 0 && (run.name.single_source || !usual.contains(run.name.dataset)))
       groups[{run.name.dataset, source}][run.name.algorithm][run.name.trial_seed].push_back(&run);
   std::vector<DgTable> tables;

@@ -11,7 +11,7 @@ namespace sparsight {
 
 // The environment that a run trains on, if it is the only one, of at least three unless the run says that it is one of
 // a comparison of sources; else -1.
-int64_t single_source_of(const DgResult& run);
+int64_t find_single_source(const DgResult& run);
 
 // One table per dataset and source that some run has; where no run says that it is of such a comparison, of datasets
 // without runs that test one environment alone. Accuracies on the "out" images of every environment, in percent,

@@ -65,7 +65,7 @@ Json train_job(const DgRun& run, const std::string& folder) {
 constexpr const char* kJobResults = "/run/results.jsonl";  // in the folder of a job
 
 // What is wrong with the results of a finished job. A run whose folder somebody removed is not trained again for that.
-std::string damage_of(const std::string& folder) {
+std::string find_damage(const std::string& folder) {
   const std::string file = folder + kJobResults;
   if (!std::filesystem::exists(file)) return "";
   try {
@@ -81,7 +81,7 @@ std::string job_text(const Json& settings) {
   const DgRun run = run_from(settings, "");
   std::vector<std::string> tested;
   for (const int64_t environment : run.test_envs) tested.push_back(std::to_string(environment));
-  return cat(run.algorithm, " (", model_of(run).name, ") on ", run.set, ", test environment",
+  return cat(run.algorithm, " (", dg_model(run).name, ") on ", run.set, ", test environment",
              tested.size() == 1 ? " " : "s ", join(tested, " and "), ", trial ", run.trial_seed,
              ", hyper-parameter seed ", run.hparams_seed, run.variation.empty() ? "" : ", " + join(run.variation, " "));
 }
@@ -178,7 +178,7 @@ std::string results_of_job(const DgRun& run, const JobStore& store) {
 DgResult train_in_store(const DgRun& run, const JobStore& store) {
   using Clock = std::chrono::steady_clock;
   const Json settings = to_json(run);
-  forget_if_damaged(store, settings, damage_of);
+  forget_if_damaged(store, settings, find_damage);
   while (!store.is_done(settings)) {
     if (interrupted()) fail("interrupted");
     if (const std::optional<FileLock> lock = store.claim(settings)) {
@@ -202,7 +202,7 @@ JobList jobs_of_runs(const std::string& name, const DgRunList& runs) {
   list.run = [root](const Json& settings, const std::string& folder) {
     return train_job(run_from(settings, root), folder);
   };
-  list.damage = damage_of;
+  list.damage = find_damage;
   list.expected_seconds = [](const Json& settings) { return settings.at("steps").get<double>(); };
   list.expects_ratios = true;
   list.describe = job_text;

@@ -33,9 +33,9 @@ ConvBuffers& conv_buffers() {
 }
 
 constexpr size_t kConvBuffers = 4;
-size_t index_of(ConvBuffer buffer) { return static_cast<size_t>(buffer); }
+size_t to_index(ConvBuffer buffer) { return static_cast<size_t>(buffer); }
 
-cpu::ConvGeometry geometry_of(const ConvStep& step, Map in) {
+cpu::ConvGeometry conv_geometry(const ConvStep& step, Map in) {
   cpu::ConvGeometry g{step.kernel, step.stride, in.height, in.width};
   const auto positions = [&](int64_t side) { return (side + step.stride - 1) / step.stride; };
   // nn/conv.h, ConvPadding
@@ -48,8 +48,8 @@ cpu::ConvGeometry geometry_of(const ConvStep& step, Map in) {
   return g;
 }
 
-Map output_of(const ConvStep& step, Map in) {
-  const cpu::ConvGeometry g = geometry_of(step, in);
+Map output_map(const ConvStep& step, Map in) {
+  const cpu::ConvGeometry g = conv_geometry(step, in);
   return {g.out_height, g.out_width, step.outputs()};
 }
 
@@ -119,8 +119,8 @@ void limit_part(float* y, Map map, const cpu::ConvPart& part, float limit) {
 
 void run_step(cpu::Threads& threads, const ConvStep& step, Map in, const float* x, const float* residual, float* y,
               int64_t images) {
-  const cpu::ConvGeometry geometry = geometry_of(step, in);
-  const Map out = output_of(step, in);
+  const cpu::ConvGeometry geometry = conv_geometry(step, in);
+  const Map out = output_map(step, in);
   const int64_t work = step.kernel * step.kernel * (step.is_depthwise() ? 1 : in.channels) * out.channels;
   const Parts parts(threads, out, images, work);
   cpu::ConvMaps maps;
@@ -157,8 +157,8 @@ void run_step(cpu::Threads& threads, const ConvStep& step, Map in, const float* 
 
 ConvChain::Map ConvChain::output(Map input) const {
   std::array<Map, kConvBuffers> maps{input};
-  for (const ConvStep& step : steps_) maps[index_of(step.to)] = output_of(step, maps[index_of(step.from)]);
-  return maps[index_of(ConvBuffer::output)];
+  for (const ConvStep& step : steps_) maps[to_index(step.to)] = output_map(step, maps[to_index(step.from)]);
+  return maps[to_index(ConvBuffer::output)];
 }
 
 int64_t ConvChain::bytes() const {
@@ -181,12 +181,12 @@ void ConvChain::run_some(cpu::Threads& threads, const float* x, float* y, int64_
   std::array<Map, kConvBuffers> maps{input};
   std::array<const float*, kConvBuffers> floats{x, y};
   for (const ConvStep& step : steps_) {
-    const size_t from = index_of(step.from), target = index_of(step.to), hidden = index_of(ConvBuffer::hidden);
-    const Map out = maps[target] = output_of(step, maps[from]);
+    const size_t from = to_index(step.from), target = to_index(step.to), hidden = to_index(ConvBuffer::hidden);
+    const Map out = maps[target] = output_map(step, maps[from]);
     float* to = y;
     if (target >= hidden)
       floats[target] = to = conv_buffers().hidden[target - hidden].floats(images * out.positions() * out.channels);
-    const float* const residual = step.has_residual ? floats[index_of(step.residual)] : nullptr;
+    const float* const residual = step.has_residual ? floats[to_index(step.residual)] : nullptr;
     run_step(threads, step, maps[from], floats[from], residual, to, images);
   }
 }
@@ -251,22 +251,22 @@ void ConvChain::visit(Fields& fields, Map input) {
     if (fields.reads()) steps_.emplace_back();
     ConvStep& step = steps_[static_cast<size_t>(i)];
     step.visit(fields);
-    const Map in = maps[index_of(step.from)];
+    const Map in = maps[to_index(step.from)];
     fields.require(step.to != ConvBuffer::input && step.to != step.from && in.channels == step.inputs(),
                    "a map of its channels to read, and another to write");
-    const Map out = maps[index_of(step.to)] = output_of(step, in), residual = maps[index_of(step.residual)];
+    const Map out = maps[to_index(step.to)] = output_map(step, in), residual = maps[to_index(step.residual)];
     fields.require(out.positions() > 0 && out.positions() <= kMaxFieldNumber, "a map of some positions to write");
     fields.require(!step.has_residual || (residual.height == out.height && residual.width == out.width &&
                                           residual.channels == out.channels),
                    "a residual of the shape that it writes");
   });
-  fields.require(maps[index_of(ConvBuffer::output)].channels > 0, "a convolution that writes the output");
+  fields.require(maps[to_index(ConvBuffer::output)].channels > 0, "a convolution that writes the output");
 }
 
 namespace {
 
 OnnxName export_convolution(OnnxGraph& graph, const ConvStep& step, const OnnxName& x, Map in) {
-  const cpu::ConvGeometry g = geometry_of(step, in);
+  const cpu::ConvGeometry g = conv_geometry(step, in);
   const auto after = [&](int64_t out, int64_t side, int64_t before) {
     return std::max<int64_t>(0, (out - 1) * step.stride + step.kernel - side - before);
   };
@@ -310,8 +310,8 @@ OnnxName ConvChain::export_onnx(OnnxGraph& graph, const OnnxName& map, Map input
   std::array<Map, kConvBuffers> maps{input};
   std::array<OnnxName, kConvBuffers> names{map};
   for (const ConvStep& step : steps_) {
-    const Map in = maps[index_of(step.from)], out = output_of(step, in);
-    OnnxName x = names[index_of(step.from)];
+    const Map in = maps[to_index(step.from)], out = output_map(step, in);
+    OnnxName x = names[to_index(step.from)];
     if (!step.before.scale.empty()) {
       const std::vector<int64_t> dims{in.channels, 1, 1};
       const OnnxName scaled = graph.multiply(x, graph.floats("before.scale", step.before.scale, dims));
@@ -322,12 +322,12 @@ OnnxName ConvChain::export_onnx(OnnxGraph& graph, const OnnxName& map, Map input
       if (step.relu_first) x = graph.node("Relu", {x});
       x = export_norm(graph, step.norm, x, out);
     }
-    if (step.has_residual) x = graph.add(x, names[index_of(step.residual)]);
+    if (step.has_residual) x = graph.add(x, names[to_index(step.residual)]);
     if (step.relu) x = graph.node("Relu", {x});
     if (step.norm.groups == 0 && std::isfinite(step.limit)) x = graph.node("Min", {x, graph.number(step.limit)});
-    maps[index_of(step.to)] = out, names[index_of(step.to)] = x;
+    maps[to_index(step.to)] = out, names[to_index(step.to)] = x;
   }
-  return names[index_of(ConvBuffer::output)];
+  return names[to_index(ConvBuffer::output)];
 }
 
 }  // namespace sparsight::engine

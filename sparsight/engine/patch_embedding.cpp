@@ -25,7 +25,7 @@ Scratch& scratch() {
 
 // How many tasks the patches of an image are split into: so that all threads have work, the same for each if there are
 // few tasks.
-int64_t parts_of(int64_t patches, int64_t images, int64_t threads) {
+int64_t count_parts(int64_t patches, int64_t images, int64_t threads) {
   int64_t parts = (patches + kPatchesAtOnce - 1) / kPatchesAtOnce;
   while (parts < patches && images * parts < 4 * threads && images * parts % threads != 0) ++parts;
   return parts;
@@ -36,12 +36,12 @@ int64_t parts_of(int64_t patches, int64_t images, int64_t threads) {
 void PatchEmbedding::run(cpu::Threads& threads, const cpu::StridedImages& images, const float* positions,
                          const PatchTokens& to) const {
   const int64_t patches = images.patches(patch_), width = projection_.outputs();
-  const int64_t parts = parts_of(patches, images.images, threads.count());
+  const int64_t parts = count_parts(patches, images.images, threads.count());
   cpu::run_tasks(threads, images.images * parts, [&](int64_t task, const auto&) {
     const int64_t image = task / parts, part = task % parts;
     const int64_t first = patches * part / parts, rows = patches * (part + 1) / parts - first;
     const int64_t block = rows * kBlockLd;
-    float* const in = scratch().in.floats(cpu::blocks_of(projection_.inputs()) * block);
+    float* const in = scratch().in.floats(cpu::count_blocks(projection_.inputs()) * block);
     float* const out = to.tokens + image * to.image_stride + first * width;
     for (int64_t r = 0; r < rows; ++r) {
       cpu::gather_patch(images, patch_, image, first + r, in + r * kBlockLd, block);

@@ -37,7 +37,7 @@ class SessionFrame final : public Frame {
     return nullptr;
   }
   float* memory(const Value& value) const {
-    const auto buffer = static_cast<size_t>(program_.buffer_of_[static_cast<size_t>(value.number)]);
+    const auto buffer = static_cast<size_t>(program_.value_to_buffer_[static_cast<size_t>(value.number)]);
     return session_.buffers_[buffer].floats(program_.buffer_numbers_[buffer] * batch_.images);
   }
 
@@ -63,11 +63,11 @@ void Program::place_values() {
     for (const Value& value : steps_[i]->reads()) last_read[static_cast<size_t>(value.number)] = i;
   for (const Value& kept : {features_, logits_}) last_read[static_cast<size_t>(kept.number)] = steps_.size();
 
-  buffer_of_.assign(static_cast<size_t>(values), -1);
+  value_to_buffer_.assign(static_cast<size_t>(values), -1);
   std::vector<int64_t> holds;  // the value that each buffer has
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Value& to = steps_[i]->to();
-    if (!to.exists() || buffer_of_[static_cast<size_t>(to.number)] >= 0) continue;
+    if (!to.exists() || value_to_buffer_[static_cast<size_t>(to.number)] >= 0) continue;
     const auto is_free = [&](int64_t value) { return last_read[static_cast<size_t>(value)] < i; };
     auto found = std::ranges::find_if(holds, is_free);
     if (found == holds.end()) {
@@ -76,7 +76,7 @@ void Program::place_values() {
     }
     *found = to.number;
     const auto buffer = static_cast<size_t>(found - holds.begin());
-    buffer_of_[static_cast<size_t>(to.number)] = static_cast<int64_t>(buffer);
+    value_to_buffer_[static_cast<size_t>(to.number)] = static_cast<int64_t>(buffer);
     buffer_numbers_[buffer] = std::max(buffer_numbers_[buffer], to.shape.numbers());
   }
 }

@@ -90,8 +90,8 @@ class Program {
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<const RouteStep*> routes_;
   Value features_, logits_;
-  std::vector<int64_t> buffer_of_;       // by number of the value
-  std::vector<int64_t> buffer_numbers_;  // floats of each buffer for an image
+  std::vector<int64_t> value_to_buffer_;  // by number of the value
+  std::vector<int64_t> buffer_numbers_;   // floats of each buffer for an image
 };
 
 }  // namespace sparsight::engine

@@ -6,7 +6,7 @@
 namespace sparsight::engine {
 namespace {
 
-Shape planes_of(const PixelInput& pixels) {
+Shape input_planes(const PixelInput& pixels) {
   return {.height = pixels.channels, .width = pixels.height, .columns = pixels.width};
 }
 
@@ -19,7 +19,7 @@ ProgramBuilder::ProgramBuilder(PixelInput pixels, const WeightForm& form) : pixe
 Value ProgramBuilder::new_value(const Shape& shape) { return {values_++, shape}; }
 
 Value ProgramBuilder::normalised(bool to_map) {
-  const Shape planes = planes_of(pixels_);
+  const Shape planes = input_planes(pixels_);
   const Value given{Program::kInput, planes};
   if (!to_map && pixels_.mean.empty()) return given;
   const Shape map{.height = pixels_.height, .width = pixels_.width, .columns = pixels_.channels};
@@ -38,14 +38,14 @@ void ProgramBuilder::share_routing(int64_t number, const std::vector<std::string
   for (const std::string& layer : layers) routing_of_layer_[layer] = number;
 }
 
-int64_t ProgramBuilder::routing_of(const std::string& layer) const {
+int64_t ProgramBuilder::find_routing(const std::string& layer) const {
   const auto found = routing_of_layer_.find(layer);
   SPARSIGHT_CHECK(found != routing_of_layer_.end());
   return found->second;
 }
 
 Program ProgramBuilder::finish(Value features, Value logits) {
-  return {planes_of(pixels_), std::move(steps_), features, logits};
+  return {input_planes(pixels_), std::move(steps_), features, logits};
 }
 
 }  // namespace sparsight::engine

@@ -43,7 +43,7 @@ class ProgramBuilder {
   // The layers follow a decision that is not their own router's.
   void share_routing(int64_t number, const std::vector<std::string>& layers);
   // The number of the decision that the layer follows. Raises an internal error if there is none.
-  int64_t routing_of(const std::string& layer) const;
+  int64_t find_routing(const std::string& layer) const;
 
   Program finish(Value features, Value logits);
 

@@ -32,7 +32,7 @@ double filter_at(double x, bool bicubic) {
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
 
-Taps taps_of(int64_t from, int64_t to, bool bicubic) {
+Taps resize_taps(int64_t from, int64_t to, bool bicubic) {
   const double scale = static_cast<double>(from) / static_cast<double>(to), stretch = std::max(1.0, scale);
   const double support = (bicubic ? 2 : 1) * stretch;
   Taps taps;
@@ -184,7 +184,7 @@ void resize_bytes(const ByteImageView& image, int64_t height, int64_t width, boo
   const int64_t stride = (width + kBlock - 1) / kBlock * kBlock;
   const std::unique_ptr<uint8_t[]> narrow = room(image.height * stride);
   const std::unique_ptr<uint8_t[]> columns = room(image.width * kBlock), weighed = room(width * kBlock);
-  const Taps across = taps_of(image.width, width, bicubic), down = taps_of(image.height, height, bicubic);
+  const Taps across = resize_taps(image.width, width, bicubic), down = resize_taps(image.height, height, bicubic);
   const Passes passes = fastest_passes();
   for (int64_t c = 0; c < image.channels; ++c, out += height * width) {
     passes.along_x(

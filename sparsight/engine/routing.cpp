@@ -6,10 +6,10 @@
 
 namespace sparsight::engine {
 
-void Routing::start(const TokenLayout& tokens_of, int64_t experts_of) {
-  layout = tokens_of;
+void Routing::start(const TokenLayout& token_layout, int64_t expert_count) {
+  layout = token_layout;
   tokens = layout.images * layout.per_image;
-  experts = experts_of;
+  experts = expert_count;
   per_token = slots = 0;
   varying = skips = false;
   logits.clear(), scores.clear(), combine.clear();

@@ -31,7 +31,7 @@ struct Routing {
   bool mixes_tokens() const { return slots > 0; }
 
   // Empties the arrays for a decision about tokens of this layout.
-  void start(const TokenLayout& tokens_of, int64_t experts_of);
+  void start(const TokenLayout& token_layout, int64_t expert_count);
   // Makes room for `count` assignments.
   void set_assignments(int64_t count);
   // Each token t chooses the experts chosen[t * k .. t * k + k) in that order: sets token, expert, rank and per_token,

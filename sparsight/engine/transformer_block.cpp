@@ -279,15 +279,15 @@ void TransformerBlock::finish_by_columns(cpu::Threads& threads, const float* x, 
   const Mlp& mlp = *w_.mlp;
   const int64_t hidden_width = mlp.fc1.outputs();
   float* const hidden = shared_space().hidden.floats(cpu::blocks_floats(hidden_width, rows));
-  const auto hidden_of = [&](int64_t first) { return hidden + cpu::blocks_floats(hidden_width, first); };
+  const auto hidden_block = [&](int64_t first) { return hidden + cpu::blocks_floats(hidden_width, first); };
   RowGrid(threads, rows, hidden_width).run([&](int64_t first, int64_t count, Columns columns) {
     float* const in = rows_in_blocks(width, count);
     normalise(mlp.norm, y + first * width, count, in);
-    multiply({mlp.fc1, in, count, hidden_of(first), 0}, columns, mlp.activation, false);
+    multiply({mlp.fc1, in, count, hidden_block(first), 0}, columns, mlp.activation, false);
   });
   RowGrid(threads, rows, width).run([&](int64_t first, int64_t count, Columns columns) {
     add_bias(y + first * width, mlp.fc2.bias(), columns, count, width, y + first * width);
-    multiply({mlp.fc2, hidden_of(first), count, y + first * width, width}, columns, std::nullopt, true);
+    multiply({mlp.fc2, hidden_block(first), count, y + first * width, width}, columns, std::nullopt, true);
   });
 }
 

@@ -38,12 +38,12 @@ void check_same_images(const Records& a, const Records& b) {
            printable(a.classes[static_cast<size_t>(labels_b[i])]), kAdvice);
 }
 
-std::vector<double> right_of(const Records& records) {
+std::vector<double> correct_flags(const Records& records) {
   const at::Tensor right = records.correct().to(at::kDouble).contiguous();
   return {right.const_data_ptr<double>(), right.const_data_ptr<double>() + right.numel()};
 }
 
-Json json_of(const Interval& interval) { return {interval.low, interval.high}; }
+Json interval_json(const Interval& interval) { return {interval.low, interval.high}; }
 
 Json side(const Records& records, const std::vector<double>& right) {
   const auto correct = static_cast<int64_t>(std::ssize(right) * mean(right) + 0.5);
@@ -51,13 +51,13 @@ Json side(const Records& records, const std::vector<double>& right) {
           {"checkpoint", printable(records.checkpoint)},
           {"correct", correct},
           {"accuracy", mean(right)},
-          {"interval", json_of(wilson_interval(correct, std::ssize(right)))},
+          {"interval", interval_json(wilson_interval(correct, std::ssize(right)))},
           {"robust", records.robust},
           {"routing", recorded_routing(records)}};
 }
 
 // "linf, epsilon 0.0157 of pixels in 0..1, by pgd", of records of attacked images; else "not attacked".
-std::string attack_of(const Json& settings) {
+std::string describe_attack(const Json& settings) {
   const Json attack = settings.value("attack", Json());
   if (!attack.is_object()) return "not attacked";
   const auto part = [&](const char* key) {
@@ -75,7 +75,7 @@ Json notes_on(const Records& a, const Records& b) {
       notes.push_back(cat(name, ": robust accuracy, of images that are right before and after the attack"));
   if (!a.settings.is_object() || !b.settings.is_object()) return notes;
   if (a.settings.value("attack", Json()) != b.settings.value("attack", Json()))
-    notes.push_back(cat("the attacks differ: A ", attack_of(a.settings), "; B ", attack_of(b.settings)));
+    notes.push_back(cat("the attacks differ: A ", describe_attack(a.settings), "; B ", describe_attack(b.settings)));
   const Json data_a = a.settings.value("data", Json::object()), data_b = b.settings.value("data", Json::object());
   if (!data_a.is_object() || !data_b.is_object()) return notes;
   for (const auto& [key, value] : data_a.items())
@@ -103,7 +103,7 @@ Records read_compared(const std::string& path) {
 
 Json compare_records(const Records& a, const Records& b) {
   check_same_images(a, b);
-  const std::vector<double> right_a = right_of(a), right_b = right_of(b);
+  const std::vector<double> right_a = correct_flags(a), right_b = correct_flags(b);
   int64_t counts[2][2] = {};  // [a is right][b is right]
   for (size_t i = 0; i < right_a.size(); ++i) ++counts[right_a[i] > 0][right_b[i] > 0];
   const McNemar test = mcnemar(counts[1][0], counts[0][1]);
@@ -111,7 +111,7 @@ Json compare_records(const Records& a, const Records& b) {
   if (right_a.size() > 1) {
     const PairedDifference paired = paired_difference(right_a, right_b);
     difference = {
-        {"mean", paired.mean}, {"standard_error", paired.standard_error}, {"interval", json_of(paired.interval)}};
+        {"mean", paired.mean}, {"standard_error", paired.standard_error}, {"interval", interval_json(paired.interval)}};
   }
   return {{"data", printable(a.data)},
           {"split", printable(a.split)},

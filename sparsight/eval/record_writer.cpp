@@ -49,7 +49,7 @@ bool take_folder(const std::string& folder) {
 std::string file_in(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
 
 // [images, experts] int32: how many assignments of each image's tokens went to each expert.
-at::Tensor counts_of(const at::Tensor& image, const at::Tensor& expert, int64_t images, int64_t experts) {
+at::Tensor expert_counts(const at::Tensor& image, const at::Tensor& expert, int64_t images, int64_t experts) {
   const at::Tensor cell = image.mul(experts).add(expert);
   return at::bincount(cell, {}, images * experts).view({images, experts}).to(at::kInt);
 }
@@ -87,9 +87,10 @@ void RecordWriter::add_routing(const Routing& routing, int64_t images) {
   layer.first_choices += top.numel();
   const int64_t per_image = routing.tokens / images;
   const at::Tensor image = routing.token.floor_divide(per_image), kept = routing.kept;
-  columns_->append(chosen_column(routing.layer), counts_of(image, routing.expert, images, routing.experts));
-  columns_->append(kept_column(routing.layer),
-                   counts_of(image.masked_select(kept), routing.expert.masked_select(kept), images, routing.experts));
+  columns_->append(chosen_column(routing.layer), expert_counts(image, routing.expert, images, routing.experts));
+  columns_->append(
+      kept_column(routing.layer),
+      expert_counts(image.masked_select(kept), routing.expert.masked_select(kept), images, routing.experts));
 }
 
 void RecordWriter::add_super_classes(const std::vector<int64_t>& super_class_of,

@@ -139,7 +139,7 @@ void check_numbers(const at::Tensor& values, int64_t count, const char* name, co
          low < 0 ? low : high);
 }
 
-std::vector<std::string> ids_of(const at::Tensor& bytes, const at::Tensor& ends, const std::string& path) {
+std::vector<std::string> split_ids(const at::Tensor& bytes, const at::Tensor& ends, const std::string& path) {
   std::vector<std::string> ids;
   ids.reserve(static_cast<size_t>(ends.size(0)));
   const auto* text = reinterpret_cast<const char*>(bytes.const_data_ptr<uint8_t>());
@@ -154,7 +154,7 @@ std::vector<std::string> ids_of(const at::Tensor& bytes, const at::Tensor& ends,
   return ids;
 }
 
-RecordedLayer layer_of(const LayerEntry& entry, Columns& columns, const std::string& path) {
+RecordedLayer read_layer(const LayerEntry& entry, Columns& columns, const std::string& path) {
   RecordedLayer layer{entry.layer, entry.experts, {}, {}, {}, entry.mean_top_gate};
   if (entry.soft) {
     layer.combine = columns.take(combine_column(entry.layer));
@@ -169,7 +169,7 @@ RecordedLayer layer_of(const LayerEntry& entry, Columns& columns, const std::str
 }
 
 // values: [n,K] uint8. Checks that they are 0 or 1 and that `label` is the first class of each image.
-at::Tensor label_sets_of(const at::Tensor& values, const at::Tensor& label, const std::string& path) {
+at::Tensor read_label_sets(const at::Tensor& values, const at::Tensor& label, const std::string& path) {
   if (values.gt(1).any().item<bool>()) fail(printable(path), ": the column ", kLabelSetColumn, " must hold 0 and 1");
   if (!values.any(1).all().item<bool>() || !first_classes(values).equal(label))
     fail(printable(path), ": the column ", kLabelColumn, " must hold the first class of the column ", kLabelSetColumn);
@@ -258,10 +258,10 @@ Records read_records(const std::string& folder, const RecordColumns& wanted) {
   check_numbers(records.label, classes, kLabelColumn, path);
   check_numbers(records.prediction, classes, kPredictionColumn, path);
   check_numbers(records.domain, std::ssize(records.domains), kDomainColumn, path);
-  if (several == true) records.label_sets = label_sets_of(columns.take(kLabelSetColumn), records.label, path);
-  records.ids = ids_of(columns.take(kIdColumn), columns.take(kIdEndColumn), path);
+  if (several == true) records.label_sets = read_label_sets(columns.take(kLabelSetColumn), records.label, path);
+  records.ids = split_ids(columns.take(kIdColumn), columns.take(kIdEndColumn), path);
   if (wanted.logits) records.logits = columns.take(kLogitsColumn);
-  for (const LayerEntry& layer : layers) records.layers.push_back(layer_of(layer, columns, path));
+  for (const LayerEntry& layer : layers) records.layers.push_back(read_layer(layer, columns, path));
   return records;
 }
 

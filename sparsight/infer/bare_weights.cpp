@@ -86,7 +86,7 @@ int64_t head_classes(const NamedTensors& tensors) {
 PixelStatistics bare_statistics(const ModelRequest& request, const NamedTensors& tensors, const TransformPipeline& eval,
                                 const DerivedModel* derived) {
   if (!request.bare.normalize.empty()) return parse_normalize(request.bare.normalize);
-  if (PixelStatistics own = pixel_statistics_of(tensors); !own.empty()) return own;
+  if (PixelStatistics own = find_pixel_statistics(tensors); !own.empty()) return own;
   if (!eval.statistics().empty()) return eval.statistics();
   if (!derived)
     fail_usage(printable(request.path), " does not say how its pixels are normalised, nor does [transforms] eval of ",

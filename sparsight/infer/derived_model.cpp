@@ -78,7 +78,7 @@ struct Grid {
   bool embeds_prefix = true;
 };
 
-Grid grid_of(const Tensors& tensors, int64_t prefix) {
+Grid find_grid(const Tensors& tensors, int64_t prefix) {
   const int64_t positions = tensors.named("pos_embed", 3).size(1);
   const auto patches = square_root(positions), without = square_root(positions - prefix);
   if (prefix > 1 && patches) return {*patches, false};  // as all published models with registers
@@ -99,7 +99,7 @@ DerivedModel derive_vit(const Tensors& tensors) {
   if (width == 0 || patch.size(2) == 0) tensors.fail_derivation("patch_embed.proj.weight is empty");
   if (class_token != tensors.has("norm.weight") || class_token == tensors.has("fc_norm.weight"))
     tensors.fail_derivation("vit normalises the class token (norm.weight), or without one the mean (fc_norm.weight)");
-  const Grid grid = grid_of(tensors, prefix);
+  const Grid grid = find_grid(tensors, prefix);
   DerivedModel derived;
   derived.settings = {{"name", "vit"},
                       {"width", width},
@@ -147,7 +147,7 @@ DerivedModel derive_mobilenet(const Tensors& tensors) {
   const at::Tensor& stem = tensors.named("features.0.0.weight", 4);
   const int64_t last_stage = tensors.named("features.18.0.weight", 4).size(1);
   const auto fits = [&](double width) {
-    return eights_of(32 * width) == stem.size(0) && eights_of(320 * width) == last_stage;
+    return round_to_eights(32 * width) == stem.size(0) && round_to_eights(320 * width) == last_stage;
   };
   DerivedModel derived;
   for (const double width : {1.0, 0.35, 0.5, 0.75, 1.3, 1.4, 0.25, 2.0})  // published ones

@@ -34,19 +34,19 @@ class RoutingObserver : public EvaluationObserver {
     for (int64_t i = 0; i < batch.labels.size(0); ++i)
       images.push_back({batch.ids.at(static_cast<size_t>(i)), batch.labels.const_data_ptr<int64_t>()[i],
                         batch.domains.const_data_ptr<int64_t>()[i]});
-    record.add(routings_of(output), images);
+    record.add(to_routings(output), images);
   }
   RoutingRecordWriter record;
 };
 
 }  // namespace
 
-Json evaluate_run(const EvaluateRunOptions& options, const PredictorOf& predictor_of) {
+Json evaluate_run(const EvaluateRunOptions& options, const MakePredictor& make_predictor) {
   std::unique_ptr<RecordWriter> records;
   if (!options.records.empty()) records = std::make_unique<RecordWriter>(options.records);
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
   LoadedModel loaded = load_model_or_weights({options.path, options.checkpoint, options.overrides, options.bare});
-  const Predictor predictor = predictor_of(loaded);
+  const Predictor predictor = make_predictor(loaded);
   RouterMeasures measures(loaded.super_class_of, loaded.expert_weights);
   const Json& config = loaded.config;
   const RunOptions run = read_section<RunOptions>(config, "run");

@@ -27,11 +27,11 @@ struct EvaluateRunOptions {
 };
 
 // How a trained model predicts: with more than itself after some algorithms (train/trained_predictor.h).
-using PredictorOf = std::function<std::function<ModelOutput(const ModelInput& input)>(const LoadedModel& loaded)>;
+using MakePredictor = std::function<std::function<ModelOutput(const ModelInput& input)>(const LoadedModel& loaded)>;
 
 // The "eval" record of metrics.jsonl (docs/file_formats.md), without `epoch`. Raises Error if the split is empty, its
 // classes are not those of the model, or the loss is not finite.
-Json evaluate_run(const EvaluateRunOptions& options, const PredictorOf& predictor_of);
+Json evaluate_run(const EvaluateRunOptions& options, const MakePredictor& make_predictor);
 Json evaluate_run(const EvaluateRunOptions& options);  // with the model alone
 
 }  // namespace sparsight

@@ -81,7 +81,7 @@ bool only_resizes(const Json& steps) {
 }
 
 // The parts of objects in the images of the run's dataset (keypoints.csv); none without such a file.
-CubDgKeypoints keypoints_of(const LoadedModel& loaded) {
+CubDgKeypoints read_keypoints(const LoadedModel& loaded) {
   const std::string root = domain_root(loaded.config.at("data"));
   if (root.empty() || !has_cub_dg_keypoints(root)) return {};
   if (!only_resizes(loaded.config.at("transforms").at("eval"))) {
@@ -135,7 +135,7 @@ Explanation explain_run(const ExplainRequest& request) {
   options.cell_grid = loaded.data.cell_grid;
   if (request.paths.empty()) {
     options.domains = merge_halves(loaded.data.domains, images.items);
-    options.keypoints = keypoints_of(loaded);
+    options.keypoints = read_keypoints(loaded);
   }
   options.super_class_of = loaded.super_class_of;
   options.sigmoid = loaded.task_loss == TaskLoss::sigmoid_cross_entropy;

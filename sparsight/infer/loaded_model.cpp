@@ -134,7 +134,8 @@ TransformPipeline eval_pipeline(const Json& config) {
 }
 
 // Frees the tensors of `checkpoint` before weights are packed.
-LoadedModel model_of(Checkpoint checkpoint, const std::string& path, const std::vector<std::string>& overrides) {
+LoadedModel make_loaded_model(Checkpoint checkpoint, const std::string& path,
+                              const std::vector<std::string>& overrides) {
   LoadedModel loaded = described_model(checkpoint, path, overrides);
   const Json own = resolved_config(checkpoint);
   UsedWeights weights = weights_for_use(checkpoint, own);
@@ -266,7 +267,8 @@ engine::Program make_program(const LoadedModel& loaded, const engine::WeightForm
   return program;
 }
 
-std::shared_ptr<const ProgramModel> program_of(const LoadedModel& loaded, const std::string& weights, int64_t images) {
+std::shared_ptr<const ProgramModel> compile_program(const LoadedModel& loaded, const std::string& weights,
+                                                    int64_t images) {
   constexpr int64_t kImages = 16;  // one saves about a tenth of what packing the experts takes
   engine::WeightForm form;
   if (!weights.empty()) form.type = parse_weight_type(weights);
@@ -291,7 +293,7 @@ void compile(LoadedModel& loaded, int64_t images, const std::string& weights) {
     loaded.mixes_images = loaded.mixes_images || owner.own_router()->mixes_images(ForwardMode::evaluation());
   });
   loaded.multiply_adds = total(loaded.model->cost({})).multiply_adds;
-  loaded.program = program_of(loaded, weights, images);
+  loaded.program = compile_program(loaded, weights, images);
   if (!loaded.program) return;
   if (!weights.empty()) loaded.weight_type = weights;
   loaded.model.reset();
@@ -304,7 +306,7 @@ LoadedModel load_model(const std::string& path, const std::string& which, const 
   const OneComputeThread one_thread(std::filesystem::file_size(file, missing) < kSmallFile);
   Checkpoint checkpoint = read_checkpoint(file, CheckpointParts::kInference);
   try {
-    return model_of(std::move(checkpoint), file, overrides);
+    return make_loaded_model(std::move(checkpoint), file, overrides);
   } catch (const Error& error) {  // a bad configuration in a checkpoint is not a usage error, but a bad override is
     if (!overrides.empty() && dynamic_cast<const UsageError*>(&error)) throw;
     const std::string changed = overrides.empty() ? "" : " with --set " + printable(join(overrides, " --set "));

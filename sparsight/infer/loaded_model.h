@@ -69,8 +69,8 @@ at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image);
 // The program of the model (ImageModel::compile), to answer about this many images: with few, experts are not packed,
 // and stay in the model's memory. weights: the type of the matrices, one of weight_type_names(), or "" for fp32. Null
 // for a model that has none, unless `weights` asks for a type: then raises Error, saying why.
-std::shared_ptr<const ProgramModel> program_of(const LoadedModel& loaded, const std::string& weights = "",
-                                               int64_t images = std::numeric_limits<int64_t>::max());
+std::shared_ptr<const ProgramModel> compile_program(const LoadedModel& loaded, const std::string& weights = "",
+                                                    int64_t images = std::numeric_limits<int64_t>::max());
 
 // The same program, in that type. Raises Error where the model has none, saying why.
 engine::Program make_program(const LoadedModel& loaded, const engine::WeightForm& form);

@@ -8,7 +8,7 @@
 namespace sparsight {
 namespace {
 
-LayerExperts experts_of(const Routing& routing) {
+LayerExperts layer_experts(const Routing& routing) {
   const at::Tensor counts = at::bincount(routing.expert.masked_select(routing.kept), {}, routing.experts).cpu();
   const double total = std::max<double>(1, counts.sum().item<double>());
   LayerExperts layer{routing.layer, {}};
@@ -63,7 +63,7 @@ std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tenso
   if (images > 1)  // random numbers, if the router draws any, are those of an image alone
     input.info = {.image = at::zeros({images}, at::kLong), .group = at::arange(images, at::kLong)};
   const ModelOutput output = loaded.forward(input);
-  const Routings routings = routings_of(output);
+  const Routings routings = to_routings(output);
   const RoutingReplay parts = images > 1 ? RoutingReplay(routings) : RoutingReplay();
   std::vector<Prediction> predictions;
   for (int64_t i = 0; i < images; ++i) {
@@ -76,7 +76,7 @@ std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tenso
         routing.clean_logits = all.clean_logits.narrow(0, i * all.layout.per_image, all.layout.per_image);
     for (const Routing& decision : output.routings) {
       const Routing& routing = prediction.routings.at(decision.layer);
-      prediction.layers.push_back(experts_of(routing));
+      prediction.layers.push_back(layer_experts(routing));
       prediction.layers.back().super_class = routed_super_class(routing, loaded);
     }
   }

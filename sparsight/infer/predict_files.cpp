@@ -71,7 +71,7 @@ class FilePredictor {
   PredictFilesResult result;
 
   void run(const ImageBatch& batch) {
-    std::vector<Prediction> predictions = predictions_of(batch);
+    std::vector<Prediction> predictions = batch_predictions(batch);
     size_t next = 0;
     for (const NamedImage& image : batch) {
       if (interrupted()) return;
@@ -85,7 +85,7 @@ class FilePredictor {
 
  private:
   // Predictions for the images that could be read; none if one of them has no prediction.
-  std::vector<Prediction> predictions_of(const ImageBatch& batch) {
+  std::vector<Prediction> batch_predictions(const ImageBatch& batch) {
     std::vector<at::Tensor> inputs;
     std::vector<std::string> names;
     std::vector<int64_t> positions;

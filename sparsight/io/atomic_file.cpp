@@ -17,7 +17,7 @@ namespace sparsight {
 namespace {
 
 // The rename must survive a power failure. Some file systems cannot sync a folder; the rename is still atomic there.
-void sync_folder_of(const std::string& path) {
+void sync_parent(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const Descriptor folder(open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0) fsync(folder.get());
@@ -57,7 +57,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
     if (descriptor_ < 0) fail_system("write", path == path_ ? path : cat(path, " (a link to ", path_, ")"), errno);
     temporary_ = name;
     // Another process may have taken the new file for a stale one.
-    if (lock_temporary(descriptor_) && is_file_of(descriptor_, name)) return;
+    if (lock_temporary(descriptor_) && is_same_file(descriptor_, name)) return;
     close(descriptor_);
   }
 }
@@ -77,7 +77,7 @@ void AtomicFile::commit() {
   if (closed != 0) fail_system("write", path_, errno);  // network disks report a full disk here
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_system("write", path_, errno);
   temporary_.clear();
-  sync_folder_of(path_);
+  sync_parent(path_);
 }
 
 void write_file_atomically(const std::string& path, std::string_view bytes) {

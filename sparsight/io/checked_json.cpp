@@ -59,7 +59,8 @@ std::optional<LastMember> last_member(std::string_view text) {
 bool take_checksum(std::string_view text, Json& object) {
   const std::optional<LastMember> last = last_member(text);
   const bool is_named = last && last->name == kChecksumMember;
-  if (last && (checksum_of(last->before) == last->digits) != is_named) return false;  // also where the name is damaged
+  if (last && (compute_checksum(last->before) == last->digits) != is_named)
+    return false;  // also where the name is damaged
   if (is_named) return object.erase(kChecksumMember) == 1;
   return !object.contains(kChecksumMember);  // not last: a program has rewritten the text
 }
@@ -72,7 +73,7 @@ std::string checked_json(const Json& object, int indent) {
   const std::string end = indent < 0 ? "}" : "\n}";
   SPARSIGHT_CHECK(text.ends_with(end));
   text.resize(text.size() - end.size());
-  const std::string digits = checksum_of(text);
+  const std::string digits = compute_checksum(text);
   text += indent < 0 ? "," : ",\n" + std::string(static_cast<size_t>(indent), ' ');
   return cat(text, "\"", kChecksumMember, indent < 0 ? "\":\"" : "\": \"", digits, "\"", end);
 }

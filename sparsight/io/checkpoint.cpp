@@ -17,13 +17,13 @@ int parse_version(const std::string& text) {
   return std::stoi(text);
 }
 
-std::string text_of(const TensorFile& file, const std::string& key) {
+std::string metadata_text(const TensorFile& file, const std::string& key) {
   const auto found = file.metadata.find(key);
   return found == file.metadata.end() ? "" : found->second;
 }
 
-Json object_of(const TensorFile& file, const std::string& key, const std::string& path) {
-  auto object = try_parse_json_object(text_of(file, key));
+Json metadata_object(const TensorFile& file, const std::string& key, const std::string& path) {
+  auto object = try_parse_json_object(metadata_text(file, key));
   if (!object) fail(path, ": the checkpoint's ", key, " is missing or damaged");
   return std::move(*object);
 }
@@ -59,16 +59,16 @@ Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts) {
     return parts == CheckpointParts::kAll || !is_training_name(name) ||
            name.substr(kTraining.size()).starts_with(kAverageTensors);
   });
-  if (text_of(file, "format") != kFormat)
+  if (metadata_text(file, "format") != kFormat)
     fail(path, " holds tensors but is not a sparsight checkpoint; use --init-from for weights alone");
-  const int version = parse_version(text_of(file, "version"));
-  if (version < 1) fail(path, ": the checkpoint's version \"", text_of(file, "version"), "\" is damaged");
+  const int version = parse_version(metadata_text(file, "version"));
+  if (version < 1) fail(path, ": the checkpoint's version \"", metadata_text(file, "version"), "\" is damaged");
   if (version > kCheckpointVersion)
     fail(path, " is a checkpoint of version ", version, ", newer than the ", kCheckpointVersion,
          " that this program reads; update sparsight");
   Checkpoint checkpoint;
-  checkpoint.config = object_of(file, "config", path);
-  checkpoint.state = object_of(file, "state", path);
+  checkpoint.config = metadata_object(file, "config", path);
+  checkpoint.state = metadata_object(file, "state", path);
   for (auto& [name, tensor] : file.tensors) {
     if (is_training_name(name))
       checkpoint.training.emplace_back(name.substr(kTraining.size()), std::move(tensor));

@@ -39,7 +39,7 @@ std::vector<std::string> command_line() {
 std::string arithmetic_name() { return consistent_arithmetic() ? "consistent" : "fast"; }
 
 // What decides how kernels round.
-std::string rounding_of(const std::string& level, const std::string& arithmetic) {
+std::string rounding_name(const std::string& level, const std::string& arithmetic) {
   return arithmetic == "consistent" ? arithmetic : level;
 }
 
@@ -56,8 +56,8 @@ void warn_of_other_kernels(const std::string& env_file) {
   if (!std::filesystem::exists(env_file)) return;
   try {
     const Json environment = parse_json_object(read_file(env_file, kMaxBytes), env_file);
-    const std::string began = rounding_of(text(environment, "kernel_level"), text(environment, "arithmetic")),
-                      now = rounding_of(active_isa(), arithmetic_name());
+    const std::string began = rounding_name(text(environment, "kernel_level"), text(environment, "arithmetic")),
+                      now = rounding_name(active_isa(), arithmetic_name());
     if (!began.empty() && began != now)
       log_warning(printable(env_file), ": began with ", printable(began), " kernels and goes on with ", now,
                   " ones, which round differently: the result is not that of an unbroken run to the last bit");

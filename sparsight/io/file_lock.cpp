@@ -43,7 +43,7 @@ int open_existing(const std::string& path) {
 
 }  // namespace
 
-bool is_file_of(int descriptor, const std::string& path) {
+bool is_same_file(int descriptor, const std::string& path) {
   struct stat held, named;
   return fstat(descriptor, &held) == 0 && stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
          held.st_dev == named.st_dev;
@@ -59,7 +59,7 @@ std::optional<FileLock> FileLock::try_take(const std::string& path) {
     if (!is_lock_file(value)) fail_foreign(path);
     if (flock(value, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return std::nullopt;
     // Between the two calls the holder may have released the lock and removed this file: then this lock is worthless.
-    if (is_file_of(value, path)) return FileLock(path, std::move(file), existed);
+    if (is_same_file(value, path)) return FileLock(path, std::move(file), existed);
   }
 }
 

@@ -37,7 +37,7 @@ class FileLock {
 };
 
 // Whether the open file is the one that `path` names now.
-bool is_file_of(int descriptor, const std::string& path);
+bool is_same_file(int descriptor, const std::string& path);
 
 // Waits for the lock of a folder, held until the value is destroyed. On a file system without locks it does not wait.
 // Raises Error if the folder cannot be opened, and when interrupted() (core/interrupt.h).

@@ -151,7 +151,7 @@ std::vector<Json> read_metrics(const std::string& path) {
   size_t memory = 0;
   if (!std::filesystem::exists(path)) return lines;
   for_each_whole_line(path, [&](const Line&, Json object) {
-    memory += memory_of(object);
+    memory += json_memory(object);
     if (memory > kMaxMetricsMemory)
       fail(path, " takes more than the ", kMaxMetricsMemory,
            " bytes of memory allowed; remove lines of \"kind\": \"train\"");

@@ -104,7 +104,7 @@ class PickleMachine {
     return value(index).items;
   }
 
-  std::vector<uint32_t> pairs_of(uint32_t list) {  // [(key, value), ...] as key, value, ...
+  std::vector<uint32_t> list_pairs(uint32_t list) {  // [(key, value), ...] as key, value, ...
     std::vector<uint32_t> items;
     for (const uint32_t index : copy_items(list)) {
       if (value(index).items.size() != 2) damaged("an OrderedDict of no pairs");
@@ -113,7 +113,7 @@ class PickleMachine {
     return items;
   }
 
-  std::string name_of(uint32_t index) {  // of a class or function; names are short, so copying them is cheap
+  std::string read_name(uint32_t index) {  // of a class or function; names are short, so copying them is cheap
     const PickleValue& named = value(index);
     return named.kind == Kind::kGlobal || named.kind == Kind::kObject ? named.text : "an unnamed object";
   }
@@ -126,10 +126,10 @@ class PickleMachine {
   void call() {  // REDUCE
     const uint32_t tuple = pop(), callable = pop();
     if (value(tuple).kind != Kind::kTuple) damaged("a call without arguments");
-    const std::string name = name_of(callable);
+    const std::string name = read_name(callable);
     const std::vector<uint32_t> arguments = copy_items(tuple);
     if (name == "collections.OrderedDict")
-      push_new(Kind::kDict, 0, {}, arguments.empty() ? arguments : pairs_of(arguments[0]));
+      push_new(Kind::kDict, 0, {}, arguments.empty() ? arguments : list_pairs(arguments[0]));
     else if (name == "torch._utils._rebuild_tensor_v2" || name == "torch._utils._rebuild_tensor")
       push_new(Kind::kTensor, 0, {}, arguments);
     else if ((name == "torch._utils._rebuild_parameter" && !arguments.empty()) ||
@@ -274,7 +274,7 @@ void PickleMachine::step(uint8_t code) {
       return;
     case 0x81: {  // NEWOBJ
       const auto items = pop_several(2);
-      return push_new(Kind::kObject, 0, name_of(items[0]));
+      return push_new(Kind::kObject, 0, read_name(items[0]));
     }
     case 'b':
       pop();

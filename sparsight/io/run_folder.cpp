@@ -40,8 +40,8 @@ bool was_hardly_begun(const RunFolder& run) {
     const std::string name = entry.path().filename().native();
     const bool checkpoints =
         name == "checkpoints" && fs::is_directory(entry.symlink_status(error)) && fs::is_empty(entry.path(), error);
-    const bool begun = is_temporary_of("env.json", name) || is_temporary_of("config.toml", name) ||
-                       is_temporary_of("superclasses.txt", name) || (name == "env.json" && holds_a_run(run));
+    const bool begun = is_temporary_for("env.json", name) || is_temporary_for("config.toml", name) ||
+                       is_temporary_for("superclasses.txt", name) || (name == "env.json" && holds_a_run(run));
     if (!checkpoints && !begun) return false;
   }
   if (error) fail_system("read the folder", run.path(), error.value());
@@ -59,7 +59,7 @@ void remove_remains(const std::string& file) {
   std::error_code error;
   const fs::path path(file);
   for (const auto& entry : fs::directory_iterator(path.parent_path(), error))
-    if (is_temporary_of(path.filename().string(), entry.path().filename().string())) remove_file(entry.path());
+    if (is_temporary_for(path.filename().string(), entry.path().filename().string())) remove_file(entry.path());
 }
 
 // The lock is released when the process ends, for whatever reason. File systems without locks are used without one.

@@ -115,7 +115,7 @@ void write_safetensors(const std::string& path, const TensorFile& file) {
     bytes.push_back(static_cast<size_t>(tensor.nbytes()));
     const at::Tensor plain = as_written(tensor);
     header.tensors.push_back({name, tensor.scalar_type(), tensor.sizes().vec(), 0, 0,
-                              checksum_of({static_cast<const char*>(plain.const_data_ptr()), bytes.back()})});
+                              compute_checksum({static_cast<const char*>(plain.const_data_ptr()), bytes.back()})});
   }
   lay_out(header.tensors, bytes, write_order);
   std::string text;

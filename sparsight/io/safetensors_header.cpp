@@ -28,7 +28,7 @@ constexpr size_t kMaxDimensions = 64;  // the limit of torch's kernels
 constexpr JsonLimits kLimits{.depth = 3, .keys = 10'000, .values = 40'000};
 const std::string kHeaderChecksum = "xxh3-header", kTensorChecksums = "xxh3-tensors";
 
-at::ScalarType type_of(const Json& entry, const std::string& name, const std::string& path) {
+at::ScalarType read_type(const Json& entry, const std::string& name, const std::string& path) {
   const Json value = entry.value("dtype", Json());
   std::string known;
   for (const TypeName& type : kTypes) {
@@ -39,7 +39,8 @@ at::ScalarType type_of(const Json& entry, const std::string& name, const std::st
 }
 
 // The list of non-negative integers at `key`.
-std::vector<uint64_t> counts_of(const Json& entry, const char* key, const std::string& name, const std::string& path) {
+std::vector<uint64_t> read_counts(const Json& entry, const char* key, const std::string& name,
+                                  const std::string& path) {
   const Json list = entry.value(key, Json());
   std::vector<uint64_t> counts;
   bool good = list.is_array();
@@ -54,12 +55,12 @@ std::vector<uint64_t> counts_of(const Json& entry, const char* key, const std::s
   return counts;
 }
 
-TensorEntry entry_of(const std::string& name, const Json& value, uint64_t data_bytes, const std::string& path) {
+TensorEntry read_entry(const std::string& name, const Json& value, uint64_t data_bytes, const std::string& path) {
   if (!value.is_object())
     fail(path, ": tensor ", printable(name), " must be described by an object, got ", printable(value.dump()));
-  TensorEntry entry{name, type_of(value, name, path), {}, 0, 0};
-  const std::vector<uint64_t> shape = counts_of(value, "shape", name, path);
-  const std::vector<uint64_t> offsets = counts_of(value, "data_offsets", name, path);
+  TensorEntry entry{name, read_type(value, name, path), {}, 0, 0};
+  const std::vector<uint64_t> shape = read_counts(value, "shape", name, path);
+  const std::vector<uint64_t> offsets = read_counts(value, "data_offsets", name, path);
   if (shape.size() > kMaxDimensions)
     fail(path, ": tensor ", printable(name), " has ", shape.size(), " dimensions, at most ", kMaxDimensions,
          " are allowed");
@@ -145,7 +146,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
   const std::string what = path + " is not a safetensors file: its header";
   for_each_member(json, what, kLimits, [&](const std::string& name, const Json& value) {
     if (name != "__metadata__") {
-      header.tensors.push_back(entry_of(name, value, data_bytes, path));
+      header.tensors.push_back(read_entry(name, value, data_bytes, path));
       return;
     }
     if (!value.is_object()) fail(path, ": __metadata__ must be an object of strings");

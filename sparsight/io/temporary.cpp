@@ -28,13 +28,13 @@ void remove_if_stale(const fs::path& path) {
   const bool folder = type == fs::file_type::directory;
   if (!folder && type != fs::file_type::regular) return;
   const Descriptor held(open(path.c_str(), (folder ? O_RDONLY | O_DIRECTORY : O_RDWR) | O_CLOEXEC | O_NOFOLLOW));
-  if (held.get() < 0 || flock(held.get(), LOCK_EX | LOCK_NB) != 0 || !is_file_of(held.get(), path)) return;
+  if (held.get() < 0 || flock(held.get(), LOCK_EX | LOCK_NB) != 0 || !is_same_file(held.get(), path)) return;
   fs::remove_all(path, ignored);
 }
 
 }  // namespace
 
-bool is_temporary_of(std::string_view of, std::string_view name) {
+bool is_temporary_for(std::string_view of, std::string_view name) {
   if (!name.starts_with(of) || !name.ends_with(kTemporaryEnding) || name.size() <= of.size() + kTemporaryEnding.size())
     return false;
   std::string_view number = name.substr(of.size(), name.size() - of.size() - kTemporaryEnding.size());
@@ -67,7 +67,7 @@ void remove_stale_temporaries(const std::string& path) {
   std::vector<fs::path> found;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    if (is_temporary_of(name, entry->path().filename().native())) found.push_back(entry->path());
+    if (is_temporary_for(name, entry->path().filename().native())) found.push_back(entry->path());
   for (const fs::path& temporary : found) remove_if_stale(temporary);
 }
 

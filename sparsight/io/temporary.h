@@ -10,7 +10,7 @@ namespace sparsight {
 inline constexpr std::string_view kTemporaryEnding = ".tmp";
 
 // Whether `name` is one that temporary_name() gives for `of` (both without their folder).
-bool is_temporary_of(std::string_view of, std::string_view name);
+bool is_temporary_for(std::string_view of, std::string_view name);
 
 // A name beside `path` that no other thread of this process gets.
 std::string temporary_name(const std::string& path);

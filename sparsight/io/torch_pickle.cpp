@@ -100,11 +100,11 @@ class TorchFile {
 
   Entries entries(const PickleValue& dict) const {
     Entries entries;
-    std::map<std::string, size_t> index_of;
+    std::map<std::string, size_t> key_to_index;
     for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
       const PickleValue& key = pickle_.at(dict.items[i]);
       if (key.kind != Kind::kText) continue;
-      const auto [entry, is_new] = index_of.try_emplace(key.text, entries.size());
+      const auto [entry, is_new] = key_to_index.try_emplace(key.text, entries.size());
       if (is_new) entries.emplace_back(key.text, 0);
       entries[entry->second].second = dict.items[i + 1];
     }

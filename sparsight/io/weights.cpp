@@ -26,15 +26,15 @@ void check_finite(const std::string& name, const at::Tensor& tensor) {
   fail("tensor ", printable(name), " holds NaN or infinity; the file is damaged, or its training failed");
 }
 
-std::string first_of(const std::vector<std::string>& names, size_t count = kNamesInErrors) {
+std::string first_names(const std::vector<std::string>& names, size_t count = kNamesInErrors) {
   std::vector<std::string> shown(names.begin(), names.begin() + std::min(names.size(), count));
   if (names.size() > count) shown.push_back(cat("and ", names.size() - count, " more"));
   return join(shown);
 }
 
 void check_strict(const LoadReport& report) {
-  if (!report.fresh.empty()) fail("the file has no fitting weights for ", first_of(report.fresh));
-  if (!report.unused.empty()) fail("the file has weights that the model does not have: ", first_of(report.unused));
+  if (!report.fresh.empty()) fail("the file has no fitting weights for ", first_names(report.fresh));
+  if (!report.unused.empty()) fail("the file has weights that the model does not have: ", first_names(report.unused));
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ LoadReport load_weights(torch::nn::Module& module, const NamedTensors& tensors, 
   for (const auto& [name, tensor] : tensors)
     if (!used.count(name)) report.unused.push_back(name);
   if (options.strict) check_strict(report);
-  if (copies.empty()) fail("no tensor of the file fits the model; the file has ", first_of(report.unused));
+  if (copies.empty()) fail("no tensor of the file fits the model; the file has ", first_names(report.unused));
   const torch::NoGradGuard no_grad;
   for (auto& [target, source] : copies) target.copy_(source);
   return report;
@@ -94,7 +94,7 @@ std::string describe(const LoadReport& report) {
   std::string text = cat(report.loaded.size(), " tensors loaded, ", report.adapted.size(), " adapted, ",
                          report.fresh.size(), " kept fresh, ", report.unused.size(), " unused");
   const auto add = [&](const char* title, const std::vector<std::string>& names) {
-    if (!names.empty()) text += cat("; ", title, ": ", first_of(names, kShownNames));
+    if (!names.empty()) text += cat("; ", title, ": ", first_names(names, kShownNames));
   };
   add("adapted", report.adapted);
   add("kept fresh", report.fresh);

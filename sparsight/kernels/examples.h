@@ -42,7 +42,7 @@ class Arrays {
   uint32_t seed_ = 1;
 };
 
-inline std::function<std::vector<float>()> numbers_of(const float* first, int64_t count) {
+inline std::function<std::vector<float>()> read_numbers(const float* first, int64_t count) {
   return [first, count] { return std::vector<float>(first, first + count); };
 }
 
@@ -68,14 +68,14 @@ inline KernelExample product() {
     p.c = c, p.c_ld = n;
     kernels.product(p, space->floats(kernels.panel_floats));
   };
-  return example(arrays, 2.0 * m * n * k, run, numbers_of(c, m * n));
+  return example(arrays, 2.0 * m * n * k, run, read_numbers(c, m * n));
 }
 
 inline KernelExample activate() {
   auto arrays = std::make_shared<Arrays>();
   float *x = arrays->add(kRow, 4), *y = arrays->add(kRow), *slope = arrays->add(kRow);
   return example(
-      arrays, kRow, [=](const Kernels& k) { k.activate(Activation::gelu, x, y, slope, kRow); }, numbers_of(y, kRow));
+      arrays, kRow, [=](const Kernels& k) { k.activate(Activation::gelu, x, y, slope, kRow); }, read_numbers(y, kRow));
 }
 
 inline KernelExample activate_backward() {
@@ -87,7 +87,7 @@ inline KernelExample activate_backward() {
         std::copy_n(upstream, kRow, grad);
         k.activate_backward(Activation::gelu, x, 0.7F, grad, y, kRow);
       },
-      numbers_of(grad, kRow));
+      read_numbers(grad, kRow));
 }
 
 inline KernelExample multiply() {
@@ -99,7 +99,7 @@ inline KernelExample multiply() {
         std::copy_n(from, kRow, y);
         k.multiply(x, y, kRow);
       },
-      numbers_of(y, kRow), 0);
+      read_numbers(y, kRow), 0);
 }
 
 inline KernelExample scaled_sum() {
@@ -109,14 +109,14 @@ inline KernelExample scaled_sum() {
   float* y = arrays->add(kRow);
   return example(
       arrays, 3 * kRow, [=](const Kernels& k) { k.scaled_sum(rows.data(), gates.data(), 3, y, kRow); },
-      numbers_of(y, kRow));
+      read_numbers(y, kRow));
 }
 
 inline KernelExample dot() {
   auto arrays = std::make_shared<Arrays>();
   float *x = arrays->add(kRow), *y = arrays->add(kRow), *sum = arrays->add(1);
   return example(
-      arrays, 2 * kRow, [=](const Kernels& k) { *sum = k.dot(x, y, kRow); }, numbers_of(sum, 1), 1e-4);
+      arrays, 2 * kRow, [=](const Kernels& k) { *sum = k.dot(x, y, kRow); }, read_numbers(sum, 1), 1e-4);
 }
 
 inline KernelExample add_scaled() {
@@ -128,7 +128,7 @@ inline KernelExample add_scaled() {
         std::copy_n(from, kRow, y);
         k.add_scaled(0.3F, x, y, kRow);
       },
-      numbers_of(y, kRow));
+      read_numbers(y, kRow));
 }
 
 inline KernelExample layer_norm() {
@@ -136,7 +136,7 @@ inline KernelExample layer_norm() {
   float *x = arrays->add(kRow, 3, 5), *weight = arrays->add(kRow), *bias = arrays->add(kRow), *y = arrays->add(kRow);
   return example(
       arrays, 8 * kRow, [=](const Kernels& k) { k.layer_norm(x, weight, bias, 1e-6F, kRow, y, kBlock); },
-      numbers_of(y, kRow));
+      read_numbers(y, kRow));
 }
 
 inline KernelExample layer_norm_backward() {
@@ -149,14 +149,14 @@ inline KernelExample layer_norm_backward() {
         std::fill_n(of_weight, kRow, 0.0F), std::fill_n(of_bias, kRow, 0.0F);
         k.layer_norm_backward({x, grad, weight, nullptr, {0.1F, 1.7F}, kRow}, y, of_weight, of_bias);
       },
-      numbers_of(y, kRow));
+      read_numbers(y, kRow));
 }
 
 inline KernelExample softmax() {
   auto arrays = std::make_shared<Arrays>();
   float *x = arrays->add(kRow, 5), *y = arrays->add(kRow);
   return example(
-      arrays, 5 * kRow, [=](const Kernels& k) { k.softmax(x, y, kRow); }, numbers_of(y, kRow));
+      arrays, 5 * kRow, [=](const Kernels& k) { k.softmax(x, y, kRow); }, read_numbers(y, kRow));
 }
 
 inline KernelExample cross_entropy() {
@@ -169,7 +169,7 @@ inline KernelExample cross_entropy() {
         loss[0] = k.cross_entropy({x, nullptr, 7, 0.9F, 0.1F / kRow, kRow}, &moments);
         loss[1] = moments.max, loss[2] = moments.scale * kRow;
       },
-      numbers_of(loss, 3));
+      read_numbers(loss, 3));
 }
 
 inline KernelExample cross_entropy_backward() {
@@ -183,7 +183,7 @@ inline KernelExample cross_entropy_backward() {
         k.cross_entropy(row, &moments);
         k.cross_entropy_backward(row, moments, 1, grad);
       },
-      numbers_of(grad, kRow));
+      read_numbers(grad, kRow));
 }
 
 struct AttentionArrays {
@@ -209,7 +209,7 @@ inline KernelExample attention_forward() {
   constexpr double kWork = 4.0 * AttentionArrays::kTokens * AttentionArrays::kTokens * AttentionArrays::kSize;
   return example(
       a.arrays, kWork, [a](const Kernels& k) { a.forward(k); },
-      numbers_of(a.out, AttentionArrays::kTokens * AttentionArrays::kSize));
+      read_numbers(a.out, AttentionArrays::kTokens * AttentionArrays::kSize));
 }
 
 inline KernelExample attention_backward() {
@@ -226,7 +226,7 @@ inline KernelExample attention_backward() {
         p.scratch = a.scratch;
         k.attention_backward(p);
       },
-      numbers_of(a.qkv_grad, kTokens * 3 * kSize));
+      read_numbers(a.qkv_grad, kTokens * 3 * kSize));
 }
 
 inline KernelExample adam() {
@@ -241,7 +241,7 @@ inline KernelExample adam() {
         k.adam({1, 0.01F, 0.99F, 0.9F, 0.1F, 0.99F, 0.01F, 1, 1e-8F, -0.01F, 0.1F},
                {value, gradient, m, v, average, kRow});
       },
-      numbers_of(value, kRow));
+      read_numbers(value, kRow));
 }
 
 // A 1x1 convolution of 60 positions from 70 to 50 channels.
@@ -263,7 +263,7 @@ inline KernelExample convolve() {
         p.bias = bias, p.c = y, p.relu = true;
         kernels.convolve(p);
       },
-      numbers_of(y, m * n));
+      read_numbers(y, m * n));
 }
 
 inline KernelExample scale_shift() {
@@ -274,7 +274,7 @@ inline KernelExample scale_shift() {
       [=](const Kernels& k) {
         k.scale_shift({x, scale, shift, nullptr, y, 10, 100, 100, true});
       },
-      numbers_of(y, kRow));
+      read_numbers(y, kRow));
 }
 
 inline KernelExample pack_panels() {
@@ -286,7 +286,7 @@ inline KernelExample pack_panels() {
       [=](const Kernels& k) {
         k.pack_panels({matrix, kDepth, true, kDepth, kColumns, WeightType::fp32, panels});
       },
-      numbers_of(panels, kPanels * kDepth * kPanelColumns), 0);
+      read_numbers(panels, kPanels * kDepth * kPanelColumns), 0);
 }
 
 inline KernelExample random_bits() {
@@ -311,7 +311,7 @@ inline KernelExample drop() {
         std::copy_n(from, kRow, x);
         k.drop(bits.data(), 1.25F, x, kRow);
       },
-      numbers_of(x, kRow), 0);
+      read_numbers(x, kRow), 0);
 }
 
 }  // namespace examples

@@ -14,7 +14,7 @@ namespace sparsight::cpu {
 // of each other's cache sets, and makes their stride a constant of the kernels.
 constexpr int64_t kBlock = 384;
 constexpr int64_t kBlockLd = 400;
-inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
+inline int64_t count_blocks(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
 
 // Packed weights in panels (diagram: docs/kernels.md, "Packed weights") have this many columns per panel: panel after
 // panel, each row-major. B(l,j) is element (j / kPanelColumns * k + l) * kPanelColumns + j % kPanelColumns; for bf16
@@ -23,7 +23,9 @@ inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlo
 constexpr int64_t kPanelColumns = 16;
 constexpr int64_t rows_together(WeightType type) { return type == WeightType::fp32 ? 1 : 2; }
 
-constexpr int64_t bytes_of(WeightType type) { return type == WeightType::fp32 ? 4 : type == WeightType::bf16 ? 2 : 1; }
+constexpr int64_t element_bytes(WeightType type) {
+  return type == WeightType::fp32 ? 4 : type == WeightType::bf16 ? 2 : 1;
+}
 
 // A GEMM on one thread: C [m,n] = A [m,k] B [k,n] (+ bias, + C). Each element is one chain of multiply-adds over
 // increasing k, whatever the block sizes, so the bits do not depend on how the work is split. (Two kernels sum in an

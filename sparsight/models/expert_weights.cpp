@@ -6,7 +6,7 @@
 namespace sparsight {
 namespace {
 
-int64_t parameters_of(const torch::nn::Module& module) {
+int64_t count_parameters(const torch::nn::Module& module) {
   int64_t count = 0;
   for (const at::Tensor& parameter : module.parameters()) count += parameter.numel();
   return count;
@@ -15,11 +15,11 @@ int64_t parameters_of(const torch::nn::Module& module) {
 }  // namespace
 
 ExpertWeights expert_weights(const ImageModel& model) {
-  ExpertWeights weights{parameters_of(model), {}};
+  ExpertWeights weights{count_parameters(model), {}};
   for (const auto& module : model.modules(/*include_self=*/false)) {
     auto* layer = dynamic_cast<MoeLayer*>(module.get());
     if (!layer) continue;
-    const int64_t experts = parameters_of(layer->experts());
+    const int64_t experts = count_parameters(layer->experts());
     const std::string& decision = layer->own_router() ? layer->routing_name() : SharedRouter::routing();
     weights.of_expert[decision] += experts / layer->expert_count();
     weights.other -= experts;

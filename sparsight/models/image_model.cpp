@@ -42,7 +42,7 @@ ModelOutput ImageModel::features(const ModelInput& input) {
   }
   if (!input.taps.empty())
     for (const std::vector<std::string> known = tap_names(); const std::string& name : input.taps)
-      position_of(name, known, "tap of the model");
+      find_position(name, known, "tap of the model");
   ModelInput normalized = input;
   if (normalize_) normalized.images = normalize_->forward(input.images);
   ModelOutput out = run(normalized);

@@ -38,7 +38,7 @@ void MobilenetOptions::declare(OptionSet& set) {
   set.real("dropout", &dropout, {0, 0.99}, "dropout of the features before the head");
 }
 
-int64_t eights_of(double channels) {
+int64_t round_to_eights(double channels) {
   const int64_t rounded = std::max<int64_t>(8, static_cast<int64_t>(channels + 4) / 8 * 8);
   return static_cast<double>(rounded) < 0.9 * channels ? rounded + 8 : rounded;
 }
@@ -59,14 +59,14 @@ Mobilenet::Mobilenet(const MobilenetOptions& options, const ModelContext& contex
     : ImageModel(context.image, context.pixels), options_(options) {
   const bool small = options.stem == "cifar";
   const auto features = register_module("features", std::make_shared<torch::nn::Module>());
-  int64_t channels = eights_of(kMobilenetStem * options.width), count = 0;
+  int64_t channels = round_to_eights(kMobilenetStem * options.width), count = 0;
   for (const MobilenetStage& stage : mobilenet_stages()) count += stage.blocks;
   stem_ = make_layer(*features, 0, {.in = image_.channels, .out = channels, .stride = small ? 1 : 2});
   blocks_.emplace(context.moe, count, stem_.conv->output({image_.height, image_.width}));
   int64_t number = 1;
   for (size_t i = 0; i < mobilenet_stages().size(); ++i) {
     const MobilenetStage& stage = mobilenet_stages()[i];
-    const int64_t out = eights_of(static_cast<double>(stage.channels) * options.width);
+    const int64_t out = round_to_eights(static_cast<double>(stage.channels) * options.width);
     for (int64_t j = 0; j < stage.blocks; ++j, ++number) {
       const int64_t stride = j > 0 || (small && i == kMobilenetKept) ? 1 : stage.stride;
       blocks_->add(*features, cat(number), cat("features.", number),
@@ -76,7 +76,7 @@ Mobilenet::Mobilenet(const MobilenetOptions& options, const ModelContext& contex
   }
   blocks_->add_router(*this);
   if (!context.moe.shares_router()) moe_ = register_map_moe(*this, context.moe, channels);
-  const int64_t last = eights_of(kMobilenetLast * std::max(1.0, options.width));
+  const int64_t last = round_to_eights(kMobilenetLast * std::max(1.0, options.width));
   last_ = make_layer(*features, number, {.in = channels, .out = last, .kernel = 1});
   head_ = register_module("classifier", std::make_shared<torch::nn::Module>())
               ->register_module("1", MobilenetHead(last, image_.classes));

@@ -33,7 +33,7 @@ struct MobilenetOptions {
 
 // The multiple of eight nearest to `channels`, halves up, at least 8; the next one if that is below 90 % of `channels`
 // (torchvision's _make_divisible).
-int64_t eights_of(double channels);
+int64_t round_to_eights(double channels);
 
 // A row of table 2.
 struct MobilenetStage {

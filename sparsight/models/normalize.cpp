@@ -11,7 +11,7 @@ at::Tensor for_channels(const std::vector<double>& values, int64_t channels) {
   return torch::tensor(values, torch::kDouble).expand({channels}).clone();
 }
 
-std::vector<double> values_of(const at::Tensor& tensor) {
+std::vector<double> to_doubles(const at::Tensor& tensor) {
   const at::Tensor values = tensor.to(at::kCPU, at::kDouble).contiguous();
   return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
 }
@@ -45,7 +45,7 @@ at::Tensor Normalize::forward(const at::Tensor& images) const {
   return images.to(type).mul(255).mul_(scale).add_(shift).to(images.scalar_type());
 }
 
-PixelStatistics Normalize::statistics() const { return {values_of(mean_), values_of(std_)}; }
+PixelStatistics Normalize::statistics() const { return {to_doubles(mean_), to_doubles(std_)}; }
 
 void Normalize::set(const PixelStatistics& statistics) {
   check(statistics, mean_.size(0));
@@ -56,10 +56,10 @@ void Normalize::set(const PixelStatistics& statistics) {
 
 bool is_pixel_statistics(const std::string& name) { return name == "normalize.mean" || name == "normalize.std"; }
 
-PixelStatistics pixel_statistics_of(const NamedTensors& tensors) {
+PixelStatistics find_pixel_statistics(const NamedTensors& tensors) {
   const auto values = [&](const std::string& name) {
     for (const auto& [key, tensor] : tensors)
-      if (key == name) return values_of(tensor.flatten());
+      if (key == name) return to_doubles(tensor.flatten());
     return std::vector<double>();
   };
   return {values("normalize.mean"), values("normalize.std")};

@@ -29,6 +29,6 @@ class Normalize : public torch::nn::Module {
 // Whether the name of a model's tensor belongs to its Normalize.
 bool is_pixel_statistics(const std::string& name);
 // Those among a model's tensors; empty if there are none.
-PixelStatistics pixel_statistics_of(const NamedTensors& tensors);
+PixelStatistics find_pixel_statistics(const NamedTensors& tensors);
 
 }  // namespace sparsight

@@ -94,7 +94,7 @@ ImageModel::CompiledOutputs PatchCnn::compile_steps(engine::ProgramBuilder& buil
   }
   const engine::Shape vector = engine::Shape::vector(x.shape.columns);
   const bool taken = moe_ && !moe_->router().mixes_tokens() && options_.average == "taken";
-  x = taken ? builder.add<engine::TakenMeanStep>(x, builder.new_value(vector), builder.routing_of(moe_->path()))
+  x = taken ? builder.add<engine::TakenMeanStep>(x, builder.new_value(vector), builder.find_routing(moe_->path()))
             : engine::add_mean(builder, x);
   return {x, image_.classes == 2 ? engine::add_two_classes(builder, x) : x};
 }

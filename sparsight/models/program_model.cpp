@@ -32,13 +32,13 @@ void fill(engine::Array<T>& to, const at::Tensor& from, at::ScalarType type) {
   std::copy_n(static_cast<const T*>(values.const_data_ptr()), values.numel(), to.resize(values.numel()));
 }
 
-const int64_t* numbers_of(const at::Tensor& numbers) {
+const int64_t* number_data(const at::Tensor& numbers) {
   return numbers.defined() ? numbers.const_data_ptr<int64_t>() : nullptr;
 }
 
 }  // namespace
 
-Routing routing_of(const engine::Routing& from, const std::string& layer) {
+Routing to_routing(const engine::Routing& from, const std::string& layer) {
   Routing routing;
   routing.layer = layer;
   routing.layout = from.layout;
@@ -136,8 +136,8 @@ ModelOutput ProgramModel::forward(const ModelInput& input) const {
   const engine::Answer answer = program_.run(*session, cpu::torch_threads(),
                                              {.pixels = images.const_data_ptr<float>(),
                                               .images = count,
-                                              .image_numbers = numbers_of(input.info.image),
-                                              .image_groups = numbers_of(input.info.group)},
+                                              .image_numbers = number_data(input.info.image),
+                                              .image_groups = number_data(input.info.group)},
                                              replay);
   if (given < input.routings.size()) {
     std::vector<std::string> known;
@@ -148,7 +148,7 @@ ModelOutput ProgramModel::forward(const ModelInput& input) const {
   output.logits = copied(answer.logits, {count, program_.classes()});
   output.features = copied(answer.features, {count, program_.feature_width()});
   for (size_t i = 0; i < answer.routings.size(); ++i) {
-    Routing routing = routing_of(answer.routings[i], program_.routes()[i]->layer());
+    Routing routing = to_routing(answer.routings[i], program_.routes()[i]->layer());
     if (routing.soft)
       output.soft_routings.push_back(*routing.soft);
     else

@@ -10,7 +10,7 @@
 namespace sparsight {
 
 // The decision of a route step as a Routing, or as a SoftRouting in Routing::soft.
-Routing routing_of(const engine::Routing& from, const std::string& layer);
+Routing to_routing(const engine::Routing& from, const std::string& layer);
 // The other way.
 void set_routing(engine::Routing& to, const Routing& from);
 

@@ -16,7 +16,7 @@
 namespace sparsight {
 namespace {
 
-Json sizes_of(const Routing& r) {
+Json routing_sizes(const Routing& r) {
   const TokenLayout& l = r.layout;
   return {{"per_image", l.per_image},           {"prefix", l.prefix},   {"grid_height", l.grid_height},
           {"grid_width", l.grid_width},         {"experts", r.experts}, {"per_token", r.per_token},
@@ -45,7 +45,7 @@ Json described(const std::string& tensor, const std::string& shape, const std::s
   return {{"tensor", tensor}, {"shape", shape}, {"holds", meanings().at(field)}};
 }
 
-std::vector<std::string> ids_of(const at::Tensor& bytes, const at::Tensor& ends) {
+std::vector<std::string> split_ids(const at::Tensor& bytes, const at::Tensor& ends) {
   std::vector<std::string> ids;
   int64_t begin = 0;
   for (int64_t i = 0; i < ends.numel(); ++i) {
@@ -61,7 +61,7 @@ std::vector<std::string> ids_of(const at::Tensor& bytes, const at::Tensor& ends)
 
 void RoutingRecordWriter::add_layer(const std::string& name, const Routing& routing) {
   Layer& layer = layers_[name];
-  const Json sizes = sizes_of(routing);
+  const Json sizes = routing_sizes(routing);
   if (layer.sizes.is_null()) layer.sizes = sizes;
   if (layer.sizes != sizes)
     fail("cannot record the routing of ", printable(name), ": its sizes are ", sizes.dump(),
@@ -167,7 +167,7 @@ RoutingRecord read_routing_record(const std::string& path) {
       record.clean_logits.emplace(name, found->second);
     }
     if (!tensors.contains(kImageIdEnds)) return record;
-    const std::vector<std::string> ids = ids_of(tensors.at(kImageIds), tensors.at(kImageIdEnds));
+    const std::vector<std::string> ids = split_ids(tensors.at(kImageIds), tensors.at(kImageIdEnds));
     const at::Tensor labels = tensors.at(kImageLabels), domains = tensors.at(kImageDomains);
     for (const at::Tensor& numbers : {labels, domains, tensors.at(kImageIdEnds)})
       if (numbers.scalar_type() != at::kLong || numbers.sizes() != at::IntArrayRef({std::ssize(ids)}))

@@ -28,8 +28,8 @@ Routing replayable(const Routing& from) {
   return r;
 }
 
-std::shared_ptr<const SoftRouting> soft_of(const SoftRouting& like, const Routing& r,
-                                           const std::function<at::Tensor(at::Tensor SoftRouting::*)>& tensor) {
+std::shared_ptr<const SoftRouting> make_soft_routing(
+    const SoftRouting& like, const Routing& r, const std::function<at::Tensor(at::Tensor SoftRouting::*)>& tensor) {
   SoftRouting soft;
   soft.layer = r.layer;
   soft.layout = r.layout;
@@ -52,7 +52,7 @@ Routing joined(const std::vector<Routing>& parts) {
     r.layout.images += part.layout.images;
   }
   if (parts.front().soft) {
-    r.soft = soft_of(*parts.front().soft, r, [&](at::Tensor SoftRouting::*field) {
+    r.soft = make_soft_routing(*parts.front().soft, r, [&](at::Tensor SoftRouting::*field) {
       std::vector<at::Tensor> all;
       for (const Routing& part : parts) all.push_back((*part.soft.*field).detach());
       return at::cat(all);
@@ -72,7 +72,7 @@ Routing joined(const std::vector<Routing>& parts) {
 }
 
 // The image of each assignment.
-at::Tensor images_of(const Routing& routing) {
+at::Tensor assignment_images(const Routing& routing) {
   return routing.token.floor_divide(std::max<int64_t>(1, routing.layout.per_image));
 }
 
@@ -90,7 +90,7 @@ std::vector<std::pair<const char*, at::Tensor SoftRouting::*>> soft_fields() {
   return {{"logits", &SoftRouting::logits}, {"dispatch", &SoftRouting::dispatch}, {"combine", &SoftRouting::combine}};
 }
 
-Routings routings_of(const ModelOutput& output) {
+Routings to_routings(const ModelOutput& output) {
   Routings routings;
   for (const Routing& routing : output.routings) routings[routing.layer] = detached(routing);
   for (const SoftRouting& soft : output.soft_routings) {
@@ -118,7 +118,7 @@ RoutingReplay::RoutingReplay(Routings routings) {
   for (auto& [name, routing] : routings) {
     Layer layer{.routing = routing};
     if (!routing.soft) {
-      const at::Tensor image = images_of(routing);
+      const at::Tensor image = assignment_images(routing);
       layer.order = std::get<1>(at::sort(image, /*stable=*/std::optional<bool>(true), 0, /*descending=*/false));
       const at::Tensor last = at::bincount(image, {}, routing.layout.images).cumsum(0);
       layer.first = {0};
@@ -145,8 +145,9 @@ Routing RoutingReplay::of(const Layer& layer, const at::Tensor& image) {
   r.layout.images = image.numel();
   r.tokens = r.layout.images * r.layout.per_image;
   if (routing.soft) {
-    r.soft = soft_of(*routing.soft, r,
-                     [&](at::Tensor SoftRouting::*field) { return ((*routing.soft).*field).index_select(0, image); });
+    r.soft = make_soft_routing(*routing.soft, r, [&](at::Tensor SoftRouting::*field) {
+      return ((*routing.soft).*field).index_select(0, image);
+    });
     return r;
   }
   std::vector<at::Tensor> assignments, shifts;  // of each image: its indices, and the offset of its token numbers

@@ -19,7 +19,7 @@ std::vector<std::pair<const char*, at::Tensor Routing::*>> choice_fields();
 std::vector<std::pair<const char*, at::Tensor SoftRouting::*>> soft_fields();
 
 // All routings of a forward pass, detached.
-Routings routings_of(const ModelOutput& output);
+Routings to_routings(const ModelOutput& output);
 
 // Concatenates the routings of several batches, in order.
 class RoutingCollector {

@@ -189,8 +189,8 @@ ImageModel::CompiledOutputs Vit::compile_steps(engine::ProgramBuilder& builder) 
   const torch::NoGradGuard no_grad;
   const engine::Shape tokens{prefix_tokens(), grid().height, grid().width, options_.width};
   engine::Value x =
-      patch_embed_->compile(builder, tokens, prefix_tokens() > 0 ? floats_of(prefix()) : std::vector<float>(),
-                            floats_of(pos_embed_.slice(1, embedded_prefix())));
+      patch_embed_->compile(builder, tokens, prefix_tokens() > 0 ? to_floats(prefix()) : std::vector<float>(),
+                            to_floats(pos_embed_.slice(1, embedded_prefix())));
   if (norm_pre_) x = builder.add<engine::NormStep>(x, builder.new_value(tokens), packed_norm(*norm_pre_));
   for (int64_t i = 0; i < options_.depth; ++i) {
     if (i == first_moe_block_ && shared_router_->router()) shared_router_->compile(builder, x);

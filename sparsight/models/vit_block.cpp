@@ -9,7 +9,7 @@ namespace sparsight {
 namespace {
 
 // [D], or undefined for ones.
-at::Tensor gamma_of(const LayerScale& scale) { return scale ? scale->gamma : at::Tensor(); }
+at::Tensor scale_gamma(const LayerScale& scale) { return scale ? scale->gamma : at::Tensor(); }
 
 LayerScale layer_scale(torch::nn::Module& block, const char* name, const VitBlockOptions& options) {
   if (options.layer_scale == 0) return nullptr;
@@ -32,8 +32,8 @@ VitBlock::VitBlock(const VitBlockOptions& options, const MoeSpec* moe)
            moe),
       ls2_(layer_scale(*this, "ls2", options)) {}
 
-BranchDrop VitBlock::drop_of(const at::Tensor& x, const ModelInput& input, const std::string& name, int64_t tokens,
-                             int64_t read) const {
+BranchDrop VitBlock::make_drop(const at::Tensor& x, const ModelInput& input, const std::string& name, int64_t tokens,
+                               int64_t read) const {
   const auto stream = [&](const char* purpose) { return input.random.stream(options_.path + name + purpose); };
   const TokenRows rows{x.size(0), tokens, read, x.size(2), input.info.image};
   BranchDrop drop;
@@ -51,11 +51,11 @@ DropoutMask VitBlock::hidden_drop(const at::Tensor& x, const TokenLayout& layout
 
 engine::TransformerBlock VitBlock::packed_block(WeightType type) const {
   engine::TransformerBlockWeights weights{packed_norm(*norm1_), packed_linear(*attn_->qkv(), type),
-                                          packed_linear(*attn_->proj(), type, gamma_of(ls1_)), attn_->heads(),
+                                          packed_linear(*attn_->proj(), type, scale_gamma(ls1_)), attn_->heads(),
                                           std::nullopt};
   if (const Mlp mlp = mlp_.dense())
     weights.mlp = engine::Mlp{packed_norm(*norm2_), packed_linear(*mlp->fc1(), type),
-                              packed_linear(*mlp->fc2(), type, gamma_of(ls2_)), mlp->activation()};
+                              packed_linear(*mlp->fc2(), type, scale_gamma(ls2_)), mlp->activation()};
   return engine::TransformerBlock(std::move(weights));
 }
 
@@ -66,19 +66,19 @@ engine::Value VitBlock::compile(engine::ProgramBuilder& builder, engine::Value x
   const engine::Value y = builder.add<engine::BlockStep>(x, builder.new_value(computed), packed_block(builder.type()));
   if (dense) return y;
   const engine::Value normed = builder.add<engine::NormStep>(y, builder.new_value(x.shape), packed_norm(*norm2_));
-  return mlp_.compile(builder, normed, y, gamma_of(ls2_), read);
+  return mlp_.compile(builder, normed, y, scale_gamma(ls2_), read);
 }
 
 at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input, int64_t read) {
   const int64_t tokens = x.size(1), queries = mlp_.dense() ? read : tokens;
-  return attn_->forward_residual(x, norm1_, drop_of(x, input, ".attn", tokens, queries), queries, gamma_of(ls1_));
+  return attn_->forward_residual(x, norm1_, make_drop(x, input, ".attn", tokens, queries), queries, scale_gamma(ls1_));
 }
 
 at::Tensor VitBlock::transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
                                ModelOutput& out, int64_t read) {
-  const BranchDrop drop = drop_of(x, input, ".mlp", layout.per_image, read);
+  const BranchDrop drop = make_drop(x, input, ".mlp", layout.per_image, read);
   if (Mlp dense = mlp_.dense())
-    return dense->forward_residual(x, norm2_, drop, hidden_drop(x, layout, input, read), gamma_of(ls2_));
+    return dense->forward_residual(x, norm2_, drop, hidden_drop(x, layout, input, read), scale_gamma(ls2_));
   const at::Tensor y = mlp_.forward(norm2_->forward(x), layout, input, out, read);
   return add_residual(ls2_ ? y * ls2_->gamma : y, {x.narrow(1, 0, read), drop});
 }

@@ -43,8 +43,8 @@ class VitBlock : public torch::nn::Module {
   at::Tensor forward_recomputed(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
                                 ModelOutput& out, int64_t read);
   // Dropout and drop path of the branch `name`, for the first `read` of S tokens of each image of x, [B,...].
-  BranchDrop drop_of(const at::Tensor& x, const ModelInput& input, const std::string& name, int64_t tokens,
-                     int64_t read) const;
+  BranchDrop make_drop(const at::Tensor& x, const ModelInput& input, const std::string& name, int64_t tokens,
+                       int64_t read) const;
   DropoutMask hidden_drop(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, int64_t read) const;
 
   VitBlockOptions options_;

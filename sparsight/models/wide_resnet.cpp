@@ -18,7 +18,7 @@ BatchNorm wide_norm(int64_t channels, const WideResnetOptions& options) {
   return BatchNorm(BatchNormOptions{channels, options.norm_epsilon, options.norm_momentum, options.norm_debias});
 }
 
-Conv conv_of(int64_t in, int64_t out, const WideResnetOptions& options, int64_t kernel = 3, int64_t stride = 1) {
+Conv make_conv(int64_t in, int64_t out, const WideResnetOptions& options, int64_t kernel = 3, int64_t stride = 1) {
   return Conv(ConvOptions{in, out, kernel, stride, /*bias=*/true,
                           options.padding == "same" ? ConvPadding::same : ConvPadding::centred,
                           ConvInit::glorot_uniform});
@@ -59,10 +59,10 @@ int64_t patch_side(const WideResnetOptions& options, const ImageShape& image) {
 
 WideBlock::WideBlock(const WideBlockShape& shape, const WideResnetOptions& options) {
   norm1_ = register_module("norm1", wide_norm(shape.in, options));
-  conv1_ = register_module("conv1", conv_of(shape.in, shape.out, options, 3, shape.stride));
+  conv1_ = register_module("conv1", make_conv(shape.in, shape.out, options, 3, shape.stride));
   norm2_ = register_module("norm2", wide_norm(shape.out, options));
-  conv2_ = register_module("conv2", conv_of(shape.out, shape.out, options));
-  if (shape.shortcut) shortcut_ = register_module("shortcut", conv_of(shape.in, shape.out, options, 1, shape.stride));
+  conv2_ = register_module("conv2", make_conv(shape.out, shape.out, options));
+  if (shape.shortcut) shortcut_ = register_module("shortcut", make_conv(shape.in, shape.out, options, 1, shape.stride));
 }
 
 std::vector<engine::ConvStep> WideBlock::conv_steps(WeightType type) const {
@@ -90,7 +90,7 @@ at::Tensor WideBlock::forward(const at::Tensor& x, const ForwardMode& mode) {
 WideMoeBlock::WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions& options, const MoeSpec& moe,
                            int64_t side, const std::string& path)
     : norm1_(register_module("norm1", wide_norm(shape.in, options))),
-      conv1_(register_module("conv1", conv_of(shape.in, shape.out, options, 3, shape.stride))),
+      conv1_(register_module("conv1", make_conv(shape.in, shape.out, options, 3, shape.stride))),
       side_(side) {
   const int64_t width = shape.out * side * side;  // of a token, and of its output
   moe_ = register_module(
@@ -132,7 +132,7 @@ WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& con
     : ImageModel(context.image, context.pixels) {
   check_depth(options);
   const MoeSpec* moe = context.moe.layers(1)[0];
-  stem_ = register_module("stem", conv_of(image_.channels, kStemChannels, options));
+  stem_ = register_module("stem", make_conv(image_.channels, kStemChannels, options));
   const auto groups = register_module("groups", std::make_shared<torch::nn::Module>());
   const int64_t blocks = options.depth / 6;
   int64_t channels = kStemChannels;

@@ -88,7 +88,7 @@ MoeOutput MoeLayer::forward(const MoeInput& input) {
 
 engine::Value MoeLayer::compile(engine::ProgramBuilder& builder, engine::Value tokens, engine::Value residual,
                                 const at::Tensor& factor, std::optional<int64_t> read) const {
-  const int64_t routing = router_ ? add_route(builder, path_, tokens, *router_, policy_) : builder.routing_of(path_);
+  const int64_t routing = router_ ? add_route(builder, path_, tokens, *router_, policy_) : builder.find_routing(path_);
   engine::Shape out = tokens.shape;
   out.columns = outputs_;
   const engine::Value none;
@@ -102,7 +102,7 @@ engine::Value MoeLayer::compile(engine::ProgramBuilder& builder, engine::Value t
     y = builder.add<engine::ElementwiseStep>(y, none, builder.new_value(out), engine::Elementwise::sigmoid);
   if (plain || (!residual.exists() && !factor.defined())) return y;
   return builder.add<engine::ElementwiseStep>(y, residual, builder.new_value(out), engine::Elementwise::identity,
-                                              floats_of(factor));
+                                              to_floats(factor));
 }
 
 namespace {

@@ -118,9 +118,9 @@ std::vector<const MoeSpec*> MoeSpec::layers(int64_t depth) const {
   for (const size_t block : block_indices(options.blocks, depth, "[moe]")) chosen[block] = this;
   std::vector<std::vector<int64_t>> overridden;
   for (const Override& some : overrides) overridden.push_back(some.blocks);
-  const std::vector<int64_t> override_of = list_of_each_block(overridden, depth, "[[moe.layer]]");
+  const std::vector<int64_t> block_to_override = list_of_each_block(overridden, depth, "[[moe.layer]]");
   for (size_t i = 0; i < chosen.size(); ++i)
-    if (override_of[i] >= 0) chosen[i] = overrides[static_cast<size_t>(override_of[i])].spec.get();
+    if (block_to_override[i] >= 0) chosen[i] = overrides[static_cast<size_t>(block_to_override[i])].spec.get();
   if (overrides.empty() || !shares_router()) return chosen;
   for (const MoeSpec* spec : chosen)
     if (spec && spec->options.experts != options.experts)

@@ -34,10 +34,10 @@ std::vector<double> up_to_maximum(std::vector<double> counts) {
   return counts;
 }
 
-double sum_of(const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
+double sum_values(const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
 
 double cv(const std::vector<double>& v) {
-  const double mean = sum_of(v) / static_cast<double>(v.size());
+  const double mean = sum_values(v) / static_cast<double>(v.size());
   if (mean == 0) return 0;
   double squares = 0;
   for (const double x : v) squares += (x - mean) * (x - mean);
@@ -45,13 +45,13 @@ double cv(const std::vector<double>& v) {
 }
 
 double max_over_mean(const std::vector<double>& v) {
-  const double sum = sum_of(v);
+  const double sum = sum_values(v);
   return sum == 0 ? 0 : *std::max_element(v.begin(), v.end()) * static_cast<double>(v.size()) / sum;
 }
 
 // In nats.
 double entropy_of_shares(const std::vector<double>& v) {
-  const double sum = sum_of(v);
+  const double sum = sum_values(v);
   double entropy = 0;
   for (const double x : v)
     if (x > 0) entropy -= x / sum * std::log(x / sum);
@@ -77,12 +77,12 @@ void RoutingTotals::add(const Routing& routing) {
   add_to(smooth_load, sparsight::smooth_load(routing));
   const at::Tensor top = routing.gate.masked_select(routing.rank == 0);
   first_choices += static_cast<double>(top.numel());
-  const double tokens_before = sum_of(tokens_with);
+  const double tokens_before = sum_values(tokens_with);
   add_tokens_with(tokens_with, routing.token, routing);
   add_tokens_with(tokens_with_kept, routing.token.masked_select(routing.kept), routing);
   if (top.numel() > 0) top_gate += top.sum(at::kDouble).item<double>();
   if (routing.metrics.empty()) return;
-  const double tokens = sum_of(tokens_with) - tokens_before;  // without padding
+  const double tokens = sum_values(tokens_with) - tokens_before;  // without padding
   metric_tokens += tokens;
   if (metrics.empty())
     for (const RoutingMetric& metric : routing.metrics) metrics.push_back({metric.name, 0});
@@ -101,13 +101,13 @@ RoutingStats routing_stats(const RoutingTotals& totals) {
   stats.max_over_mean_load = max_over_mean(totals.smooth_load);
   stats.max_over_mean_count = max_over_mean(totals.chosen);
   stats.usage_entropy = entropy_of_shares(totals.chosen);
-  const double chosen = sum_of(totals.chosen);
-  if (chosen > 0) stats.dropped = (chosen - sum_of(totals.kept)) / chosen;
+  const double chosen = sum_values(totals.chosen);
+  if (chosen > 0) stats.dropped = (chosen - sum_values(totals.kept)) / chosen;
   if (totals.first_choices > 0) stats.mean_top_gate = totals.top_gate / totals.first_choices;
   stats.tokens_with = up_to_maximum(totals.tokens_with);
   stats.tokens_with_kept = up_to_maximum(totals.tokens_with_kept);
-  const double tokens = sum_of(totals.tokens_with);
-  if (tokens > 0) stats.experts_per_token = chosen / tokens, stats.kept_per_token = sum_of(totals.kept) / tokens;
+  const double tokens = sum_values(totals.tokens_with);
+  if (tokens > 0) stats.experts_per_token = chosen / tokens, stats.kept_per_token = sum_values(totals.kept) / tokens;
   stats.metrics = totals.metrics;
   for (RoutingMetric& metric : stats.metrics) metric.value /= std::max(1.0, totals.metric_tokens);
   return stats;

@@ -18,7 +18,7 @@ class InvalidOutput : public Error {
   using Error::Error;
 };
 
-std::string line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 RoutingRequest request_for(const Router& router, const RouterInput& input) {
   return {input.tokens, router.registered_shape().experts, [&router] { return router.parameters(); }};
@@ -69,7 +69,7 @@ std::string router_title(const Router& router, const std::string& layer) {
 void call_router(const Router& router, const std::string& layer, const char* function,
                  const std::function<void()>& call) {
   const auto failed = [&](const std::string& what) {
-    fail(router_title(router, layer), ": ", function, "() failed: ", line_of(what));
+    fail(router_title(router, layer), ": ", function, "() failed: ", first_line(what));
   };
   try {
     call();

@@ -96,12 +96,12 @@ void check_groups(const Routing& routing) {
     invalid("chosen_count, order or offsets do not match the assignments; call finish_routing(routing) last");
   };
   if (offsets[0] != 0 || offsets[experts] != order.size()) stale();
-  std::vector<int64_t> expert_of(static_cast<size_t>(routing.tokens), -1);  // last expert with the token
+  std::vector<int64_t> last_expert(static_cast<size_t>(routing.tokens), -1);  // last expert with the token
   for (int64_t e = 0; e < experts; ++e) {
     if (offsets[e + 1] < offsets[e] || offsets[e + 1] > order.size()) stale();
     for (int64_t i = offsets[e]; i < offsets[e + 1]; ++i) {
       if (!is_below(order[i], assignments) || expert[order[i]] != e || !kept[order[i]]) stale();
-      int64_t& seen = expert_of[static_cast<size_t>(token[order[i]])];
+      int64_t& seen = last_expert[static_cast<size_t>(token[order[i]])];
       if (seen == e) invalid("token ", token[order[i]], " has expert ", e, " twice");
       seen = e;
     }

@@ -32,7 +32,7 @@ RowNorm LayerNormImpl::row_norm() const { return {weight, bias, epsilon_}; }
 void LayerNormImpl::initialize(const InitRandom&) { norm_identity(weight, bias); }
 
 engine::Norm packed_norm(const LayerNormImpl& norm) {
-  return {floats_of(norm.weight), floats_of(norm.bias), static_cast<float>(norm.epsilon())};
+  return {to_floats(norm.weight), to_floats(norm.bias), static_cast<float>(norm.epsilon())};
 }
 
 GroupNormImpl::GroupNormImpl(int64_t groups, int64_t channels)

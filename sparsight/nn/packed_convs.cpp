@@ -25,7 +25,7 @@ engine::ConvStep conv_step(const ConvImpl& conv, WeightType type, const BatchNor
     bias = bias * affine.scale + affine.shift;
   }
   engine::ConvStep step;
-  const std::vector<float> weights = floats_of(weight), biases = floats_of(bias);
+  const std::vector<float> weights = to_floats(weight), biases = to_floats(bias);
   if (options.groups == 1) {
     step.conv = cpu::PackedConv(weights.data(), biases.data(), options.in, options.out, options.kernel, type);
   } else {
@@ -39,11 +39,11 @@ engine::ConvStep conv_step(const ConvImpl& conv, WeightType type, const BatchNor
 
 engine::Affine packed_affine(const BatchNormImpl& norm) {
   const BatchNormAffine affine = batch_norm_affine(norm);
-  return {floats_of(affine.scale), floats_of(affine.shift)};
+  return {to_floats(affine.scale), to_floats(affine.shift)};
 }
 
 engine::GroupNorm packed_group_norm(const GroupNormImpl& norm) {
-  return {floats_of(norm.weight), floats_of(norm.bias), norm.groups(), GroupNormImpl::kEpsilon};
+  return {to_floats(norm.weight), to_floats(norm.bias), norm.groups(), GroupNormImpl::kEpsilon};
 }
 
 }  // namespace sparsight

@@ -10,7 +10,7 @@
 namespace sparsight {
 
 // The values as fp32 in memory order, from any device; none of an undefined tensor.
-std::vector<float> floats_of(const at::Tensor& x);
+std::vector<float> to_floats(const at::Tensor& x);
 // weight: [O,...], an output in each row; bias: [O], or undefined.
 cpu::PackedLinear packed_linear(const at::Tensor& weight, const at::Tensor& bias, WeightType type);
 

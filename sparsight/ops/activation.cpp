@@ -17,7 +17,7 @@ const std::vector<std::string>& activation_names() {
 }
 
 Activation parse_activation(const std::string& name) {
-  return static_cast<Activation>(position_of(name, activation_names(), "activation"));
+  return static_cast<Activation>(find_position(name, activation_names(), "activation"));
 }
 
 int64_t activation_operations(Activation activation) {

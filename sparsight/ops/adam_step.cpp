@@ -27,7 +27,7 @@ void count_writes(const AdamTensors& p) {
     if (x->defined() && !x->is_inference()) x->unsafeGetTensorImpl()->bump_version();
 }
 
-cpu::AdamParameter arrays_of(const AdamTensors& p) {
+cpu::AdamParameter to_arrays(const AdamTensors& p) {
   return {.arrays = {.value = p.value.data_ptr<float>(),
                      .gradient = p.gradient.const_data_ptr<float>(),
                      .exp_avg = p.exp_avg.data_ptr<float>(),
@@ -46,7 +46,7 @@ void adam_step(const std::vector<AdamTensors>& parameters, const AdamStep& step)
       SPARSIGHT_CHECK(!other->defined() || other->sizes() == p.value.sizes());
     if (is_fp32_on_cpu(p) && has_one_order(p)) {
       count_writes(p);
-      fused.push_back(arrays_of(p));
+      fused.push_back(to_arrays(p));
     } else {
       off_cpu::adam_step(p, step);
     }

@@ -42,7 +42,7 @@ void check_part(const char* name, const at::Tensor& part, at::ScalarType type, a
          part.scalar_type(), " ", part.sizes(), " with strides ", part.strides(), " on ", part.device());
 }
 
-cpu::PackedLayout layout_of(const PackedExperts& packed) {
+cpu::PackedLayout packed_layout(const PackedExperts& packed) {
   return (packed.order == PackOrder::tiles ? cpu::tile_layout : cpu::panel_layout)(packed.type, packed.width,
                                                                                    packed.hidden);
 }
@@ -58,7 +58,7 @@ PackOrder best_order(const PackedExperts& packed) {
 void pack(PackedExperts& packed, PackOrder order) {
   packed.order = order;
   if (order == PackOrder::plain) return;
-  packed.storage = cpu::pack_weights(packed.weights.w1, packed.weights.w2, layout_of(packed));
+  packed.storage = cpu::pack_weights(packed.weights.w1, packed.weights.w2, packed_layout(packed));
   packed.weights.w1 = at::Tensor();
   packed.weights.w2 = at::Tensor();
 }
@@ -67,7 +67,7 @@ void pack(PackedExperts& packed, PackOrder order) {
 PackedExperts plain(const PackedExperts& packed) {
   if (packed.order == PackOrder::plain) return packed;
   PackedExperts out = packed;
-  const cpu::UnpackedWeights w = cpu::unpack_weights(packed.storage, layout_of(packed));
+  const cpu::UnpackedWeights w = cpu::unpack_weights(packed.storage, packed_layout(packed));
   out.order = PackOrder::plain;
   out.weights.w1 = w.w1;
   out.weights.w2 = w.w2;
@@ -131,7 +131,7 @@ void check_packed(const PackedExperts& packed) {
     check("w1", packed.weights.w1, cpu::stored_type(packed.type), {experts, width, hidden});
     check("w2", packed.weights.w2, cpu::stored_type(packed.type), {experts, hidden, width});
   } else {
-    check_part("packed weights", packed.storage, at::kByte, {experts, layout_of(packed).expert_bytes()}, at::kCPU);
+    check_part("packed weights", packed.storage, at::kByte, {experts, packed_layout(packed).expert_bytes()}, at::kCPU);
   }
   if (packed.type == WeightType::int8) {
     check("scale1", packed.scale1, at::kFloat, {experts, hidden});
@@ -160,10 +160,10 @@ at::Tensor packed_experts(const at::Tensor& tokens, const ExpertRows& rows, cons
   if (packed.order == PackOrder::plain) return expert_mlp_forward(x, in, unpacked_experts(packed), activation, nullptr);
 #if defined(__x86_64__)
   if (packed.order == PackOrder::tiles && cpu::kernels().has_tiles)
-    return cpu::packed_tiles_forward(x, in, packed, layout_of(packed), activation);
+    return cpu::packed_tiles_forward(x, in, packed, packed_layout(packed), activation);
 #endif
   const PackedExperts panels = in_panels(packed);
-  return cpu::packed_experts_forward(x, in, panels, layout_of(panels), activation);
+  return cpu::packed_experts_forward(x, in, panels, packed_layout(panels), activation);
 }
 
 }  // namespace sparsight

@@ -59,7 +59,7 @@ struct RowRun {
   int64_t begin, number, count;  // rows begin .. begin+count-1 of the result are rows number .. of the stream
 };
 
-std::vector<RowRun> runs_of(const RandomRows& rows) {
+std::vector<RowRun> find_runs(const RandomRows& rows) {
   if (!rows.number.defined()) return {{0, 0, rows.rows}};
   const at::Tensor numbers = rows.number.to(at::kCPU, at::kLong).contiguous();
   SPARSIGHT_CHECK(numbers.numel() == rows.rows);
@@ -75,7 +75,7 @@ std::vector<RowRun> runs_of(const RandomRows& rows) {
 // A single run is filled by all threads; several are distributed among them.
 template <class Fill>
 void for_each_run(const RandomRows& rows, const Fill& fill) {
-  const std::vector<RowRun> runs = runs_of(rows);
+  const std::vector<RowRun> runs = find_runs(rows);
   if (runs.size() == 1) return fill(runs[0]);
   const int64_t values = rows.rows * rows.columns, count = static_cast<int64_t>(runs.size());
   const int64_t grain = std::max<int64_t>(1, 4096 * count / std::max<int64_t>(1, values));

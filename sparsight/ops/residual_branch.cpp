@@ -22,7 +22,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-at::Tensor rows_of(const at::Tensor& x) { return x.view({-1, x.size(-1)}); }
+at::Tensor to_rows(const at::Tensor& x) { return x.view({-1, x.size(-1)}); }
 
 // What the backward pass reads of the attention half; moments and log_sum are undefined unless requested.
 struct AttentionHalf {
@@ -32,7 +32,7 @@ struct AttentionHalf {
 
 AttentionHalf attend(const at::Tensor& x, const RowNorm& norm, const AttentionWeights& w, const BranchDrop& drop,
                      bool keeps) {
-  const at::Tensor rows = rows_of(x);
+  const at::Tensor rows = to_rows(x);
   AttentionHalf half;
   {
     const LayerNormOutput normal = layer_norm_forward(rows, norm.weight, norm.bias, norm.epsilon, keeps);
@@ -42,7 +42,7 @@ AttentionHalf attend(const at::Tensor& x, const RowNorm& norm, const AttentionWe
   }
   half.attended = attention_forward(half.qkv, w.heads, keeps, x.size(1));
   if (!keeps) half.qkv = at::Tensor();
-  half.out = grouped_linear_forward(rows_of(half.attended.out), one_group(rows), as_expert(w.proj),
+  half.out = grouped_linear_forward(to_rows(half.attended.out), one_group(rows), as_expert(w.proj),
                                     as_expert(w.proj_bias), {rows, drop})
                  .view(x.sizes());
   return half;
@@ -72,10 +72,10 @@ class AttentionResidual : public torch::autograd::Function<AttentionResidual> {
     const auto s = context->get_saved_variables();
     const bool bias = context->saved_data["qkv_bias"].toBool() && context->needs_input_grad(6);
     const bool input = needs_any_grad(context, 0, 3), below = input || context->needs_input_grad(3) || bias;
-    const at::Tensor whole = rows_of(grads[0].contiguous()), grad = dropped_rows(whole, saved_drop(context)),
-                     x = rows_of(s[0]), group = one_group(grad);
+    const at::Tensor whole = to_rows(grads[0].contiguous()), grad = dropped_rows(whole, saved_drop(context)),
+                     x = to_rows(s[0]), group = one_group(grad);
     GroupedLinearGradients outer =
-        grouped_linear_backward(grad, rows_of(s[7]), group, as_expert(s[5]),
+        grouped_linear_backward(grad, to_rows(s[7]), group, as_expert(s[5]),
                                 {below, context->needs_input_grad(4), context->needs_input_grad(5)});
     GroupedLinearGradients inner;
     if (below) {
@@ -84,7 +84,7 @@ class AttentionResidual : public torch::autograd::Function<AttentionResidual> {
       // Only the gradient of the weight reads the values of the normalised rows.
       const bool weight = context->needs_input_grad(3);
       const at::Tensor rows = weight ? normalised_rows(x, {s[1], s[2], context->saved_data["epsilon"].toDouble()}) : x;
-      inner = grouped_linear_backward(rows_of(grad_qkv), rows, group, as_expert(s[4]), {input, weight, bias});
+      inner = grouped_linear_backward(to_rows(grad_qkv), rows, group, as_expert(s[4]), {input, weight, bias});
     }
     LayerNormGradients n;
     if (input) n = layer_norm_backward(inner.rows, x, s[1], s[3], whole, needs_any_grad(context, 1, 3));

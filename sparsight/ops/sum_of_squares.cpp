@@ -15,7 +15,7 @@ at::Tensor dense(const at::Tensor& tensor) {
 }
 
 template <class T>
-std::span<const T> span_of(const at::Tensor& x) {
+std::span<const T> to_span(const at::Tensor& x) {
   return {x.const_data_ptr<T>(), static_cast<size_t>(x.numel())};
 }
 
@@ -31,7 +31,7 @@ double sum_of_squares(const std::vector<at::Tensor>& tensors) {
       continue;
     }
     const at::Tensor& x = owners.emplace_back(dense(tensor));
-    arrays.push_back(x.scalar_type() == at::kFloat ? cpu::Elements(span_of<float>(x)) : span_of<double>(x));
+    arrays.push_back(x.scalar_type() == at::kFloat ? cpu::Elements(to_span<float>(x)) : to_span<double>(x));
   }
   return elsewhere + cpu::sum_of_squares(cpu::torch_threads(), arrays);
 }

@@ -10,7 +10,7 @@ const std::vector<std::string>& weight_type_names() {
 }
 
 WeightType parse_weight_type(const std::string& name) {
-  return static_cast<WeightType>(position_of(name, weight_type_names(), "weight type"));
+  return static_cast<WeightType>(find_position(name, weight_type_names(), "weight type"));
 }
 
 }  // namespace sparsight

@@ -37,7 +37,7 @@ void Adam::update(const std::vector<size_t>& which, const OptimizerStep& options
                       .beta1 = options_.beta1,
                       .beta2 = options_.beta2,
                       .eps = options_.eps,
-                      .weight_decay = weight_decay_of(which, options_.weight_decay),
+                      .weight_decay = group_weight_decay(which, options_.weight_decay),
                       .decoupled = decoupled_,
                       .gradient_factor = options.gradient_factor,
                       .average_share = options.average_share});

@@ -63,7 +63,7 @@ FactoredAdam::FactoredAdam(const FactoredAdamOptions& options, std::vector<Optim
 }
 
 void FactoredAdam::update(const std::vector<size_t>& which, double lr) {
-  const double weight_decay = weight_decay_of(which, options_.weight_decay);
+  const double weight_decay = group_weight_decay(which, options_.weight_decay);
   for (const size_t index : which) {
     *state(steps_, index).data_ptr<float>() += 1;
     if (factored_[index])

@@ -62,7 +62,7 @@ void Optimizer::update(const std::vector<size_t>& which, const OptimizerStep& op
   for (const size_t i : which) update_average(parameters_[i], options.average_share);
 }
 
-double Optimizer::weight_decay_of(const std::vector<size_t>& which, double own) const {
+double Optimizer::group_weight_decay(const std::vector<size_t>& which, double own) const {
   const OptimizedParameter& parameter = parameters_[which.front()];
   return parameter.decay ? parameter.weight_decay.value_or(own) : 0.0;
 }

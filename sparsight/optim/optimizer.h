@@ -53,13 +53,14 @@ class Optimizer {
   // The same, initialised by start(parameter index); undefined for a parameter without this state.
   size_t add_state(const std::string& name, const std::function<at::Tensor(size_t)>& start);
 
-  // Updates the parameters at `which`, all of which have a gradient. `lr` and weight_decay_of() are the same for all.
+  // Updates the parameters at `which`, all of which have a gradient. `lr` and group_weight_decay() are the same for
+  // all.
   virtual void update(const std::vector<size_t>& which, double lr) = 0;
   // The same with the gradient's factor and the averages; by default one after the other.
   virtual void update(const std::vector<size_t>& which, const OptimizerStep& options);
 
   // The weight decay of the parameters at `which` where that of the optimiser is `own`.
-  double weight_decay_of(const std::vector<size_t>& which, double own) const;
+  double group_weight_decay(const std::vector<size_t>& which, double own) const;
 
   std::vector<at::Tensor> values(const std::vector<size_t>& which) const;
   std::vector<at::Tensor> gradients(const std::vector<size_t>& which) const;

@@ -50,7 +50,7 @@ std::vector<ParameterGroup> parameter_groups_from(const Json& tables, const std:
 
 void apply_groups(const std::vector<ParameterGroup>& groups, const std::string& where,
                   std::vector<OptimizedParameter>& parameters) {
-  std::vector<size_t> group_of(parameters.size(), groups.size());
+  std::vector<size_t> parameter_group(parameters.size(), groups.size());
   for (size_t g = 0; g < groups.size(); ++g)
     for (const std::string& part : groups[g].parameters) {
       bool found = false;
@@ -58,10 +58,10 @@ void apply_groups(const std::vector<ParameterGroup>& groups, const std::string& 
         OptimizedParameter& parameter = parameters[i];
         if (!has_name_part(parameter.name, part)) continue;
         found = true;
-        if (group_of[i] < g)
-          fail_usage(where, "[", group_of[i], "] and [", g, "] both name ", parameter.name,
+        if (parameter_group[i] < g)
+          fail_usage(where, "[", parameter_group[i], "] and [", g, "] both name ", parameter.name,
                      "; keep each parameter in one group");
-        group_of[i] = g;
+        parameter_group[i] = g;
         parameter.lr_factor = groups[g].lr_factor;
         parameter.weight_decay = groups[g].weight_decay;
       }

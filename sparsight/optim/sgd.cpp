@@ -17,7 +17,7 @@ Sgd::Sgd(const SgdOptions& options, std::vector<OptimizedParameter> parameters)
 void Sgd::update(const std::vector<size_t>& which, double lr) {
   const bool momentum = options_.momentum > 0, nesterov = options_.nesterov && momentum;
   at::_fused_sgd_(values(which), gradients(which), momentum ? states(momentum_, which) : std::vector<at::Tensor>{},
-                  weight_decay_of(which, options_.weight_decay), options_.momentum, lr, /*dampening=*/0.0, nesterov,
+                  group_weight_decay(which, options_.weight_decay), options_.momentum, lr, /*dampening=*/0.0, nesterov,
                   /*maximize=*/false, /*is_first_step=*/false);
 }
 

@@ -59,14 +59,14 @@ std::string median_speed(const std::vector<Json>& train) {
 
 std::string loss_name(const RunSummary& run) {
   const std::string loss = text(member(run.config, "train"), "task_loss");
-  const bool several = score_of(run.log).key == std::string("precision_at_1");
+  const bool several = score_name(run.log).key == std::string("precision_at_1");
   return (loss == "sigmoid_cross_entropy" || (loss != "cross_entropy" && several) ? "sigmoid " : "") +
          std::string("cross entropy");
 }
 
 std::string tiles(const RunSummary& run) {
   const RunMetrics& log = run.log;
-  const ScoreName score = score_of(log);
+  const ScoreName score = score_name(log);
   std::string html = "<div class=\"tiles\">\n";
   if (const Json last = final_eval(log, false); last.is_object()) {
     html += tile(percent(number(last, score.key)), part_of_eval(last) + " " + score.name,
@@ -98,7 +98,7 @@ std::string tiles(const RunSummary& run) {
 void add_results(Page& page, const RunMetrics& log) {
   if (log.evals.empty()) return;
   page.open_section("results", "Results", "last evaluation of each split", true);
-  const ScoreName score = score_of(log);
+  const ScoreName score = score_name(log);
   const std::vector<Json> evals = last_evals(log);
   const bool guided =
       std::ranges::any_of(evals, [](const Json& e) { return number(e, "router_accuracy").has_value(); });

@@ -38,7 +38,7 @@ std::string decimal(const Json& record, const std::string& key, int decimals) {
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
 Rows result_rows(const RunMetrics& log) {
-  const ScoreName score = score_of(log);
+  const ScoreName score = score_name(log);
   const auto fdr = [](const Json& eval) { return number(eval, "fdr_at_1"); };
   const std::vector<Json> evals = last_evals(log);
   const bool any_fdr = std::ranges::any_of(evals, [&](const Json& eval) { return fdr(eval).has_value(); });
@@ -56,7 +56,7 @@ Rows result_rows(const RunMetrics& log) {
   return rows;
 }
 
-double sum_of(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+double sum_values(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
 // "15 8 12": the share of every expert in percent of `sum`, or their range if there are many.
 std::string shares(const std::vector<double>& load, double sum) {
@@ -73,7 +73,7 @@ std::string shares(const std::vector<double>& load, double sum) {
 // Bars and shares, both relative to the chosen assignments.
 std::string against_chosen(const std::vector<double>& counts, const std::vector<double>& chosen) {
   const double most = chosen.empty() ? 0 : *std::max_element(chosen.begin(), chosen.end());
-  return load_bars(counts, most) + "  " + shares(counts, sum_of(chosen));
+  return load_bars(counts, most) + "  " + shares(counts, sum_values(chosen));
 }
 
 Rows expert_rows(const Json& layers) {
@@ -115,7 +115,7 @@ std::string top_experts(const std::vector<double>& counts, const std::vector<std
   std::vector<size_t> order(counts.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, [&](size_t a, size_t b) { return counts[a] > counts[b]; });
-  const double sum = sum_of(counts);
+  const double sum = sum_values(counts);
   std::string list;
   for (size_t i = 0; i < std::min(kTopExperts, order.size()) && counts[order[i]] > 0; ++i)
     list += cat(i > 0 ? ", " : "", counts.size() == names.size() ? names[order[i]] : std::to_string(order[i]), " (",
@@ -290,7 +290,7 @@ std::string routing_comparison_table(const Json& comparison) {
 }
 
 std::string result_csv(const RunMetrics& log) {
-  const char* const columns[] = {"split", "weights", "step", "epoch", "images", score_of(log).key, "loss", "seconds"};
+  const char* const columns[] = {"split", "weights", "step", "epoch", "images", score_name(log).key, "loss", "seconds"};
   std::string csv;
   for (const char* column : columns) csv += (csv.empty() ? "" : ",") + std::string(column);
   csv += "\n";

@@ -11,7 +11,7 @@ const std::vector<std::string> kSeriesColours = {"#1f83c6", "#e0651a", "#12a57d"
 
 }  // namespace
 
-std::vector<std::string> series_of(const std::vector<ChartMark>& marks) {
+std::vector<std::string> series_names(const std::vector<ChartMark>& marks) {
   std::vector<std::string> names;
   for (const ChartMark& mark : marks)
     if (std::ranges::find(names, mark.series) == names.end()) names.push_back(mark.series);
@@ -49,7 +49,7 @@ Json top_legend(const std::vector<std::string>& names) {
 }
 
 Json series_colour(const std::vector<ChartMark>& marks) {
-  const std::vector<std::string> names = series_of(marks);
+  const std::vector<std::string> names = series_names(marks);
   Json colours = Json::array();
   for (size_t i = 0; i < names.size(); ++i) colours.push_back(kSeriesColours[i % kSeriesColours.size()]);
   return {{"field", "series"},

@@ -21,7 +21,7 @@ struct ChartMark {
 // The values of "source" in the data.
 inline constexpr const char *kSourceOurs = "ours", *kSourcePaper = "paper";
 
-std::vector<std::string> series_of(const std::vector<ChartMark>& marks);  // without duplicates, in order
+std::vector<std::string> series_names(const std::vector<ChartMark>& marks);  // without duplicates, in order
 bool has_paper(const std::vector<ChartMark>& marks);
 // {"x", "value", "low", "high", "series", "source"} of each. logarithmic: error bars end above 0.
 Json chart_rows(const std::vector<ChartMark>& marks, bool logarithmic);

@@ -24,7 +24,7 @@
 namespace sparsight {
 namespace {
 
-ConfigClaim claim_of(const std::string& text, const std::string& where) {
+ConfigClaim parse_claim(const std::string& text, const std::string& where) {
   static const std::regex accuracy("(test|validation) accuracy (>=|<=) ([0-9]{1,3}(?:\\.[0-9]{1,6})?) %");
   static const std::regex loss("(test|validation) loss (>=|<=) ([0-9]{1,6}(?:\\.[0-9]{1,6})?)");
   std::smatch parts;
@@ -65,7 +65,7 @@ std::vector<ConfigClaim> read_claims(const std::string& toml, const std::string&
     static const std::regex claim("\\s*#\\s*claim\\s*:(.*)", std::regex::icase);
     std::smatch parts;
     if (line.size() < 1000 && std::regex_match(line, parts, claim))
-      claims.push_back(claim_of(trimmed(parts[1]), cat(origin, ":", number)));
+      claims.push_back(parse_claim(trimmed(parts[1]), cat(origin, ":", number)));
   }
   if (claims.empty())
     fail_usage(origin, " contains no claim; add a line such as \"# claim: test accuracy >= 97.0 %\" to its header");

@@ -48,7 +48,7 @@ RunData read_data(const std::vector<DataChoice>& choices, const FigureRun& run) 
   if (run.data.empty()) {
     data.kind = Kind::synthetic;
     data.text = substitute_for(choices, run);
-    data.fingerprint = fingerprint_of({data.text});
+    data.fingerprint = fingerprint_texts({data.text});
     return data;
   }
   data.kind = run.fingerprint.empty() ? Kind::published : Kind::unchecked;
@@ -66,7 +66,7 @@ RunData read_data(const std::vector<DataChoice>& choices, const FigureRun& run) 
         data.files.push_back(
             {{"set", choice.set}, {"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
   }
-  data.fingerprint = prints.size() == 1 ? prints[0] : fingerprint_of(prints);
+  data.fingerprint = prints.size() == 1 ? prints[0] : fingerprint_texts(prints);
   data.text = join(texts, "; ");
   return data;
 }

@@ -73,7 +73,7 @@ struct ResultTable {
   std::optional<double> mean(const Json& settings, const std::string& measure) const;
   std::optional<double> deviation(const Json& settings, const std::string& measure) const;
   std::optional<double> paper(const Json& settings, const std::string& measure) const;
-  std::vector<Json> values_of(const std::string& axis) const;  // without duplicates, in the order of the rows
+  std::vector<Json> axis_values(const std::string& axis) const;  // without duplicates, in the order of the rows
 };
 
 // A statement about a result, what was measured, and how that was judged. It is undecided where `holds` is null: a test

@@ -23,7 +23,7 @@ std::vector<Json> rows_with(const ResultTable& table, const Json& where) {
 }
 
 // "samples 300, model joint" of the axes that `where` leaves open.
-std::string place_of(const Json& settings, const Json& where) {
+std::string place_text(const Json& settings, const Json& where) {
   std::vector<std::string> parts;
   for (const auto& [axis, value] : settings.items())
     if (!where.contains(axis))
@@ -35,7 +35,7 @@ Claim bounded(const ResultTable& table, const std::string& text, const std::stri
               const Json& where, bool from_below) {
   std::vector<Margin> margins;
   for (const Json& row : rows_with(table, where))
-    margins.push_back({from_below ? above(row, measure, bound) : below(row, measure, bound), place_of(row, where)});
+    margins.push_back({from_below ? above(row, measure, bound) : below(row, measure, bound), place_text(row, where)});
   const MarginTest test{
       .ties = true, .unit = cat(from_below ? "above " : "below ", shown_number(bound)), .decimals = 2};
   return judge(table, text, margins, test);
@@ -45,8 +45,8 @@ std::optional<double> mean_at(const SeedMeans& mean, const CurvePair& pair, cons
   return mean({{pair.series, name}, {pair.x, x}}, pair.measure);
 }
 
-Points points_of(const SeedMeans& mean, const CurvePair& pair, const std::string& name) {
-  return curve_of(mean, pair.x, pair.measure, {{pair.series, name}});
+Points curve_points(const SeedMeans& mean, const CurvePair& pair, const std::string& name) {
+  return mean_curve(mean, pair.x, pair.measure, {{pair.series, name}});
 }
 
 std::string at_x(const CurvePair& pair, const Json& x) { return cat("at ", shown(x), " ", pair.x); }
@@ -63,7 +63,7 @@ std::optional<double> mean_over(const SeedMeans& mean, const std::string& axis, 
 
 Claim between_ends(const ResultTable& table, const std::string& text, const std::string& axis,
                    const std::string& measure, double sign) {
-  const std::vector<Json> values = table.values_of(axis);
+  const std::vector<Json> values = table.axis_values(axis);
   if (values.size() < 2) return {text, "not measured", std::nullopt};
   const Json first = values.front(), last = values.back();
   const SeedMeans all(table);
@@ -87,7 +87,7 @@ struct ReachedAt {
 };
 
 std::optional<ReachedAt> reached_at(const SeedMeans& mean, const CurvePair& pair, std::optional<double> level) {
-  const Points ours = points_of(mean, pair, pair.ours), theirs = points_of(mean, pair, pair.theirs);
+  const Points ours = curve_points(mean, pair, pair.ours), theirs = curve_points(mean, pair, pair.theirs);
   if (ours.empty() || theirs.empty()) return std::nullopt;
   const auto they = level ? reaches(theirs, *level) : theirs.back().first;
   if (!they) return std::nullopt;
@@ -109,15 +109,15 @@ std::string share_text(const ReachedAt& at, const CurvePair& pair, bool at_last)
 }
 
 std::optional<double> last_gap(const SeedMeans& mean, const CurvePair& pair) {
-  const Points ours = points_of(mean, pair, pair.ours), theirs = points_of(mean, pair, pair.theirs);
+  const Points ours = curve_points(mean, pair, pair.ours), theirs = curve_points(mean, pair, pair.theirs);
   if (ours.empty() || theirs.empty() || ours.back().first != theirs.back().first) return std::nullopt;
   return ours.back().second - theirs.back().second;
 }
 
 }  // namespace
 
-std::vector<std::pair<double, double>> curve_of(const SeedMeans& mean, const std::string& x, const std::string& measure,
-                                                const Json& where) {
+std::vector<std::pair<double, double>> mean_curve(const SeedMeans& mean, const std::string& x,
+                                                  const std::string& measure, const Json& where) {
   Points points;
   for (const Json& row : rows_with(mean.table(), where))
     if (const auto value = mean(row, measure)) points.emplace_back(row.at(x).get<double>(), *value);
@@ -137,9 +137,9 @@ Claim all_at_most(const ResultTable& table, const std::string& text, const std::
 
 Claim above_everywhere(const ResultTable& table, const std::string& text, const CurvePair& pair, bool ties_count) {
   std::vector<Margin> margins;
-  for (const Json& x : table.values_of(pair.x))
-    margins.push_back({difference_of({{pair.series, pair.ours}, {pair.x, x}}, {{pair.series, pair.theirs}, {pair.x, x}},
-                                     pair.measure),
+  for (const Json& x : table.axis_values(pair.x))
+    margins.push_back({row_difference({{pair.series, pair.ours}, {pair.x, x}},
+                                      {{pair.series, pair.theirs}, {pair.x, x}}, pair.measure),
                        at_x(pair, x)});
   return judge(table, text, margins, {.ties = ties_count});
 }
@@ -147,7 +147,7 @@ Claim above_everywhere(const ResultTable& table, const std::string& text, const 
 Claim reached_with_share(const ResultTable& table, const std::string& text, const CurvePair& pair,
                          std::optional<double> level, double share) {
   const SeedMeans all(table);
-  if (points_of(all, pair, pair.ours).empty() || points_of(all, pair, pair.theirs).empty())
+  if (curve_points(all, pair, pair.ours).empty() || curve_points(all, pair, pair.theirs).empty())
     return {text, "not measured", std::nullopt};
   const auto found = reached_at(all, pair, level);
   if (!found) return {text, cat(pair.theirs, " does not reach it here"), std::nullopt};
@@ -168,7 +168,7 @@ Claim larger_gap(const ResultTable& table, const std::string& text, const CurveP
   if (!gap || !other) return {text, "results are missing", std::nullopt};
   MarginTest test;
   test.measured = cat(fixed(*gap, 1), " points against ", fixed(*other, 1), " with ",
-                      fixed(points_of(all, here, here.ours).back().first, 0), " ", here.x, "; difference ",
+                      fixed(curve_points(all, here, here.ours).back().first, 0), " ", here.x, "; difference ",
                       fixed(*gap - *other, 1));
   return judge(table, text, {{[=](const SeedMeans& mean) -> std::optional<double> {
                  const auto ours = last_gap(mean, here), theirs = last_gap(mean, there);
@@ -184,7 +184,7 @@ Claim min_ratio(const ResultTable& table, const std::string& text, const CurvePa
     return ours && theirs && *ours > 0 ? std::optional(*theirs / *ours) : std::nullopt;
   };
   std::vector<std::string> ratios;
-  for (const Json& x : table.values_of(pair.x)) {
+  for (const Json& x : table.axis_values(pair.x)) {
     margins.push_back({[=](const SeedMeans& mean) -> std::optional<double> {
                          const auto found = ratio_at(mean, x);
                          return found ? std::optional(*found - ratio) : std::nullopt;
@@ -211,7 +211,7 @@ Claim falls_between_ends(const ResultTable& table, const std::string& text, cons
 Claim slope_within(const ResultTable& table, const std::string& text, const std::string& x, const std::string& measure,
                    Interval range) {
   const Statistic slope = [=](const SeedMeans& mean) -> std::optional<double> {
-    const Points points = curve_of(mean, x, measure);
+    const Points points = mean_curve(mean, x, measure);
     if (points.size() < 2) return std::nullopt;
     return log_log_slope(points);
   };

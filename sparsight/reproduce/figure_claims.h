@@ -49,7 +49,7 @@ Claim slope_within(const ResultTable& table, const std::string& text, const std:
                    Interval range);
 
 // (x, mean) of the rows whose settings contain `where`, in order of x; rows without a value are left out.
-std::vector<std::pair<double, double>> curve_of(const SeedMeans& mean, const std::string& x, const std::string& measure,
-                                                const Json& where = Json::object());
+std::vector<std::pair<double, double>> mean_curve(const SeedMeans& mean, const std::string& x,
+                                                  const std::string& measure, const Json& where = Json::object());
 
 }  // namespace sparsight

@@ -7,7 +7,7 @@
 //   };
 //   LineOptions line_options(Scale scale) { return {scale == Scale::smoke ? 1 : 5}; }
 //
-//   figure.settings = settings_of(line_options);
+//   figure.settings = make_settings(line_options);
 //   figure.jobs = [](const FigureRun& run) { const LineOptions options = chosen(line_options, run); ... };
 #pragma once
 
@@ -20,7 +20,7 @@ namespace sparsight {
 
 // defaults: a function from a scale to the options.
 template <class Defaults>
-FigureSettings settings_of(const Defaults& defaults) {
+FigureSettings make_settings(const Defaults& defaults) {
   return [defaults](Scale scale, const std::function<void(OptionSet&)>& use) {
     auto options = defaults(scale);
     OptionSet set;

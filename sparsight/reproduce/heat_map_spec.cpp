@@ -31,7 +31,7 @@ std::vector<double> sorted_values(const std::vector<ChartMark>& marks, Json Char
 }
 
 // The y at which the measure first reaches `level`, for each x where it does.
-std::vector<std::pair<double, double>> contour_of(const std::vector<ChartMark>& marks, double level) {
+std::vector<std::pair<double, double>> find_contour(const std::vector<ChartMark>& marks, double level) {
   std::map<double, std::map<double, double>> columns;
   for (const ChartMark& mark : marks) columns[mark.x.get<double>()][mark.y.get<double>()] = mark.value;
   std::vector<std::pair<double, double>> contour;
@@ -45,7 +45,7 @@ std::vector<std::pair<double, double>> contour_of(const std::vector<ChartMark>& 
 void add_contour(Json& layers, const FigureGuide& guide, const std::vector<ChartMark>& marks, double level,
                  const Json& encoding) {
   std::vector<std::pair<double, double>> points;
-  for (const auto& [x, y] : contour_of(marks, level))
+  for (const auto& [x, y] : find_contour(marks, level))
     if (x >= guide.from) points.emplace_back(std::pow(x, guide.power), y);
   if (points.size() < 3) return;
   const LineFit fit = fit_line(points);
@@ -62,8 +62,8 @@ void add_contour(Json& layers, const FigureGuide& guide, const std::vector<Chart
   layers.back()["data"] = {{"values", rows}};
 }
 
-Json axis_of(const char* field, const std::string& name, const std::vector<double>& values,
-             const std::map<double, std::pair<double, double>>& cells) {
+Json axis_spec(const char* field, const std::string& name, const std::vector<double>& values,
+               const std::map<double, std::pair<double, double>>& cells) {
   return {
       {"field", field},
       {"type", "quantitative"},
@@ -111,10 +111,10 @@ Json heat_map_spec(const FigureChart& chart, const std::vector<ChartMark>& marks
       rows[i].update(
           {{"x_low", column.first}, {"x_high", column.second}, {"y_low", line.first}, {"y_high", line.second}});
     }
-    centre = {{"x", axis_of("x", chart.x, xs, columns)}, {"y", axis_of("y", chart.y, ys, lines)}};
-    cell = {{"x", axis_of("x_low", chart.x, xs, columns)},
+    centre = {{"x", axis_spec("x", chart.x, xs, columns)}, {"y", axis_spec("y", chart.y, ys, lines)}};
+    cell = {{"x", axis_spec("x_low", chart.x, xs, columns)},
             {"x2", {{"field", "x_high"}}},
-            {"y", axis_of("y_low", chart.y, ys, lines)},
+            {"y", axis_spec("y_low", chart.y, ys, lines)},
             {"y2", {{"field", "y_high"}}}};
   } else {
     const auto axis = [](const char* field, const std::string& name, const char* order) -> Json {

@@ -37,7 +37,7 @@ double paired_deviation(const std::vector<WeightedShare>& terms) {
 
 }  // namespace
 
-std::vector<double> outcomes_of(const std::string& bits) {
+std::vector<double> to_outcomes(const std::string& bits) {
   std::vector<double> outcomes;
   for (const char bit : bits) outcomes.push_back(bit == '1' ? 1 : 0);
   return outcomes;

@@ -21,7 +21,7 @@ struct WeightedShare {
 };
 
 // "101" -> {1, 0, 1}
-std::vector<double> outcomes_of(const std::string& bits);
+std::vector<double> to_outcomes(const std::string& bits);
 
 // Standard deviation, over samples of images, of the weighted sum of shares; in percent. If the outcomes of all are
 // known and equally many, those of the same place are taken to be the same image (paired errors). Otherwise each share

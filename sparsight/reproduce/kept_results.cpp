@@ -38,7 +38,7 @@ KeptResults::KeptResults(const FigureRun& run, const std::string& paper, std::st
 }
 
 std::string KeptResults::file(const Json& identity, const std::string& ending) const {
-  return cat(folder_, "/", fingerprint_of({version_, identity.dump()}), ending);
+  return cat(folder_, "/", fingerprint_texts({version_, identity.dump()}), ending);
 }
 
 std::string KeptResults::folder_for(const Json& identity) const {

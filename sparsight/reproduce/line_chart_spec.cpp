@@ -117,17 +117,17 @@ void add_series(Json& layers, const LineEncodings& with, const std::vector<Chart
 Json line_chart_spec(const FigureChart& chart, const std::vector<ChartMark>& marks, const std::string& title) {
   const bool numbers = numeric_x(marks), log_y = chart.logarithmic_y && all_positive(marks, false),
              log_x = chart.logarithmic_x && numbers && all_positive(marks, true);
-  const auto scale_of = [](bool logarithmic) -> Json {
+  const auto make_scale = [](bool logarithmic) -> Json {
     return logarithmic ? Json{{"type", "log"}, {"nice", false}} : Json{{"zero", false}};
   };
-  const Json scale = scale_of(log_y);
+  const Json scale = make_scale(log_y);
   Json x = {{"field", "x"}, {"type", numbers ? "quantitative" : "ordinal"}, {"title", chart.x}};
   if (std::ranges::all_of(marks, [](const ChartMark& mark) { return mark.x.is_number_integer(); }))
     x["axis"] = {{"tickMinStep", 1}};
-  if (numbers) x["scale"] = scale_of(log_x);
+  if (numbers) x["scale"] = make_scale(log_x);
   if (!numbers) x["sort"] = nullptr;
 
-  const std::vector<std::string> series = series_of(marks);
+  const std::vector<std::string> series = series_names(marks);
   Json rows = chart_rows(marks, log_y);
   std::vector<std::string> sources = {kSourceOurs};
   if (has_paper(marks)) sources.emplace_back(kSourcePaper);

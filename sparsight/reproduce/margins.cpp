@@ -87,7 +87,7 @@ Claim every_trial(const ResultTable& table, const std::string& text, const std::
 
 }  // namespace
 
-Statistic difference_of(const Json& row, const Json& other, const std::string& measure) {
+Statistic row_difference(const Json& row, const Json& other, const std::string& measure) {
   return [=](const SeedMeans& mean) -> std::optional<double> {
     const auto ours = mean(row, measure), theirs = mean(other, measure);
     return ours && theirs ? std::optional(*ours - *theirs) : std::nullopt;

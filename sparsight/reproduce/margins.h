@@ -27,7 +27,7 @@ struct MarginTest {
 };
 
 // The mean of a measure in one row minus that in another; minus a number; the number minus it.
-Statistic difference_of(const Json& row, const Json& other, const std::string& measure);
+Statistic row_difference(const Json& row, const Json& other, const std::string& measure);
 Statistic above(const Json& row, const std::string& measure, double bound);
 Statistic below(const Json& row, const std::string& measure, double bound);
 // One number minus another.

@@ -16,7 +16,7 @@ std::string series_name(const ResultTable& table, const FigureChart& chart, cons
   const bool heat = chart.kind == FigureChart::Kind::heat;
   for (const std::string& axis : table.axes) {
     if (axis == chart.label || axis == chart.series || axis == chart.x || (heat && axis == chart.y) ||
-        table.values_of(axis).size() < 2)
+        table.axis_values(axis).size() < 2)
       continue;
     name += (name.empty() ? "" : ", ") + value_text(settings.at(axis));
   }
@@ -51,7 +51,7 @@ std::vector<ChartMark> all_marks(const FigureOutcome& outcome, const FigureChart
   return marks;
 }
 
-std::string title_of(const ResultTable& table, const std::string& measure) {
+std::string chart_title(const ResultTable& table, const std::string& measure) {
   for (const Measure& known : table.measures)
     if (known.key == measure) return known.title;
   return measure;
@@ -84,9 +84,10 @@ std::vector<Chart> result_charts(const FigureOutcome& outcome) {
   for (const FigureChart& chart : outcome.figure->charts) {
     const std::vector<ChartMark> marks = all_marks(outcome, chart);
     if (std::all_of(marks.begin(), marks.end(), [](const ChartMark& mark) { return mark.paper; })) continue;
-    const std::string title = title_of(outcome.table, chart.kind == FigureChart::Kind::heat ? chart.measure : chart.y);
+    const std::string title =
+        chart_title(outcome.table, chart.kind == FigureChart::Kind::heat ? chart.measure : chart.y);
     FigureChart drawn = chart;
-    drawn.x = title_of(outcome.table, chart.x);
+    drawn.x = chart_title(outcome.table, chart.x);
     std::string note = "Error bars: one standard deviation";
     if (!substitute.empty()) note += "; " + substitute;
     if (has_paper(marks)) note += chart.kind == FigureChart::Kind::line ? "; dashed: the paper" : "; pale: the paper";

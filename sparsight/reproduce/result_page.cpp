@@ -73,14 +73,14 @@ std::string result_page(const FigureOutcome& outcome,
                     : outcome.data.is_synthetic() ? "on synthetic substitute data"
                                                   : "on custom data",
                     true);
-  page.body += text_table(result_table_of(outcome));
+  page.body += text_table(to_result_table(outcome));
   if (const std::string note = deviation_note(outcome.table); !note.empty())
     page.body += "<p>" + escape_html(note) + ".</p>\n";
   page.close_section();
   std::vector<std::string> failures;
   for (const FailedJob& job : outcome.failed) failures.push_back(failure_text(job));
   add_list(page, "failed", "Failed jobs", failures);
-  add_list(page, "notes", "Notes", notes_of(outcome));
+  add_list(page, "notes", "Notes", outcome_notes(outcome));
 
   PageFrame frame;
   frame.title = figure.name + " - Sparsight";

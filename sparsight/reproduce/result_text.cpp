@@ -104,13 +104,13 @@ std::string markdown_cell(const std::string& text) {
   return cell;
 }
 
-size_t columns_of(const std::string& utf8) {
+size_t count_columns(const std::string& utf8) {
   return static_cast<size_t>(
       std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::string padded(const std::string& text, size_t width, bool right) {
-  const std::string blanks(width - std::min(width, columns_of(text)), ' ');
+  const std::string blanks(width - std::min(width, count_columns(text)), ' ');
   return right ? blanks + text : text + blanks;
 }
 
@@ -139,7 +139,7 @@ std::string value_text(const Json& value) {
   return value.is_null() ? "-" : value.dump();
 }
 
-TextTable result_table_of(const FigureOutcome& outcome) {
+TextTable to_result_table(const FigureOutcome& outcome) {
   const ResultTable& table = outcome.table;
   TextTable text;
   const auto column = [&](const std::string& title, bool right) {
@@ -147,7 +147,7 @@ TextTable result_table_of(const FigureOutcome& outcome) {
     text.right.push_back(right);
   };
   for (const std::string& axis : table.axes) {
-    const std::vector<Json> values = table.values_of(axis);
+    const std::vector<Json> values = table.axis_values(axis);
     column(axis, std::all_of(values.begin(), values.end(), [](const Json& value) { return value.is_number(); }));
   }
   const bool repeated = is_repeated(table);
@@ -201,7 +201,7 @@ std::string substitute_note(const FigureOutcome& outcome) {
              "; not compared with the paper's numbers");
 }
 
-std::vector<std::string> notes_of(const FigureOutcome& outcome) {
+std::vector<std::string> outcome_notes(const FigureOutcome& outcome) {
   std::vector<std::string> notes = outcome.figure->notes;
   if (!outcome.figure->run_notes) return notes;
   for (std::string& note : outcome.figure->run_notes(outcome.run)) notes.push_back(std::move(note));
@@ -228,7 +228,7 @@ std::string markdown_table(const TextTable& table) {
   for (auto& line : lines)
     for (size_t c = 0; c < line.size(); ++c) {
       line[c] = markdown_cell(line[c]);
-      widths[c] = std::max(widths[c], columns_of(line[c]));
+      widths[c] = std::max(widths[c], count_columns(line[c]));
     }
   std::string text;
   for (size_t at = 0; at < lines.size(); ++at) {
@@ -303,20 +303,20 @@ Json result_json(const FigureOutcome& outcome) {
           {"claims", claims},
           {"failed", failed},
           {"seconds", outcome.seconds},
-          {"notes", notes_of(outcome)}};
+          {"notes", outcome_notes(outcome)}};
 }
 
 std::string result_markdown(const FigureOutcome& outcome) {
   const Figure& figure = *outcome.figure;
   std::string text = "# " + figure.name + ": " + figure.title + "\n\n";
   if (const std::string note = substitute_note(outcome); !note.empty()) text += "**" + note + "**\n\n";
-  text += markdown_table(result_table_of(outcome)) + "\n";
+  text += markdown_table(to_result_table(outcome)) + "\n";
   if (const std::string note = deviation_note(outcome.table); !note.empty()) text += note + ".\n";
   text += cat(run_note(outcome), "; total compute time ", duration(outcome.seconds), ".\n");
   if (!outcome.claims.empty()) text += "\n## Claims\n\n" + markdown_table(claim_table(outcome.claims));
   if (!outcome.failed.empty()) text += "\n## Failed jobs\n\n";
   for (const FailedJob& job : outcome.failed) text += "- " + printable(failure_text(job)) + "\n";
-  const std::vector<std::string> notes = notes_of(outcome);
+  const std::vector<std::string> notes = outcome_notes(outcome);
   if (!notes.empty()) text += "\n## Notes\n\n";
   for (const std::string& note : notes) text += "- " + note + "\n";
   return text;

@@ -18,7 +18,7 @@ struct TextTable {
 
 // One row for each row of the result: axes, then "95.2 +- 0.9" for each measure, with the paper's value and the
 // difference if there is one.
-TextTable result_table_of(const FigureOutcome& outcome);
+TextTable to_result_table(const FigureOutcome& outcome);
 // Claim, measured, test, verdict_text().
 TextTable claim_table(const std::vector<Claim>& claims);
 // "holds", "does not hold", "undecided at 5 seeds", "withheld at scale smoke".
@@ -29,7 +29,7 @@ std::string deviation_note(const ResultTable& table);
 // "synthetic substitute data: ..." or "custom data: ..."; "" for data that is shown beside the paper's numbers.
 std::string substitute_note(const FigureOutcome& outcome);
 // The notes of the figure, then those that follow from the settings of the run.
-std::vector<std::string> notes_of(const FigureOutcome& outcome);
+std::vector<std::string> outcome_notes(const FigureOutcome& outcome);
 // "Scale small; trials=20; data: mnist as published, fingerprint 0123456789abcdef"
 std::string run_note(const FigureOutcome& outcome);
 std::string failure_text(const FailedJob& job);

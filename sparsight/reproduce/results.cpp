@@ -27,7 +27,7 @@ Moments moments(const std::vector<double>& values) {
 }
 
 // The row of a job, added if it is the first of its axes.
-ResultRow& row_of(ResultTable& table, const Json& job) {
+ResultRow& find_row(ResultTable& table, const Json& job) {
   for (ResultRow& row : table.rows)
     if (same_on(table.axes, row.settings, job)) return row;
   ResultRow row;
@@ -50,8 +50,8 @@ void summarise(ResultRow& row, size_t measures) {
   }
 }
 
-std::optional<double> value_of(const ResultTable& table, const Json& settings, const std::string& measure,
-                               std::vector<std::optional<double>> ResultRow::*values) {
+std::optional<double> find_value(const ResultTable& table, const Json& settings, const std::string& measure,
+                                 std::vector<std::optional<double>> ResultRow::*values) {
   if (!names_all(table.axes, settings)) return std::nullopt;
   for (size_t m = 0; m < table.measures.size(); ++m)
     if (table.measures[m].key == measure)
@@ -61,14 +61,14 @@ std::optional<double> value_of(const ResultTable& table, const Json& settings, c
 }
 
 // The images of a measure in one trial.
-ImageShare share_of(const Measure& measure, double percent, const Json& job, const Json& result) {
+ImageShare image_share(const Measure& measure, double percent, const Json& job, const Json& result) {
   if (measure.images.count.empty()) return {};
   const std::string& count = measure.images.count;
   const auto images = number(result.contains(count) ? result : job, count);
   ImageShare share{percent, images.value_or(0), measure.images.own && !job.contains("shared_seed"), {}};
   const Json outcomes = member(result, "outcomes");
   if (outcomes.is_object() && outcomes.contains(measure.key))
-    share.outcomes = outcomes_of(outcomes.at(measure.key).get<std::string>());
+    share.outcomes = to_outcomes(outcomes.at(measure.key).get<std::string>());
   return share;
 }
 
@@ -76,7 +76,7 @@ ImageShare share_of(const Measure& measure, double percent, const Json& job, con
 
 std::string scale_name(Scale scale) { return kScales.at(static_cast<size_t>(scale)); }
 
-Scale scale_of(const std::string& name) { return static_cast<Scale>(position_of(name, kScales, "scale")); }
+Scale find_scale(const std::string& name) { return static_cast<Scale>(find_position(name, kScales, "scale")); }
 
 bool same_on(const std::vector<std::string>& axes, const Json& a, const Json& b) {
   return std::all_of(axes.begin(), axes.end(),
@@ -88,7 +88,7 @@ ResultTable make_table(const Figure& figure, const std::vector<Json>& jobs, cons
   SPARSIGHT_CHECK(jobs.size() == results.size());
   ResultTable table{figure.axes, figure.measures, {}, {}};
   for (size_t job = 0; job < jobs.size(); ++job) {
-    ResultRow& row = row_of(table, jobs[job]);
+    ResultRow& row = find_row(table, jobs[job]);
     const auto seed = number(jobs[job], "seed");
     if (seed && std::find(table.seeds.begin(), table.seeds.end(), *seed) == table.seeds.end())
       table.seeds.push_back(static_cast<int64_t>(*seed));
@@ -96,7 +96,7 @@ ResultTable make_table(const Figure& figure, const std::vector<Json>& jobs, cons
     Trial trial{.seed = static_cast<int64_t>(seed.value_or(0)), .values = {}};
     for (const Measure& measure : figure.measures) {
       trial.values.push_back(number(results[job], measure.key));
-      trial.shares.push_back(share_of(measure, trial.values.back().value_or(0), jobs[job], results[job]));
+      trial.shares.push_back(image_share(measure, trial.values.back().value_or(0), jobs[job], results[job]));
     }
     row.trials.push_back(trial);
   }
@@ -115,18 +115,18 @@ ResultTable make_table(const Figure& figure, const std::vector<Json>& jobs, cons
 }
 
 std::optional<double> ResultTable::mean(const Json& settings, const std::string& measure) const {
-  return value_of(*this, settings, measure, &ResultRow::mean);
+  return find_value(*this, settings, measure, &ResultRow::mean);
 }
 
 std::optional<double> ResultTable::deviation(const Json& settings, const std::string& measure) const {
-  return value_of(*this, settings, measure, &ResultRow::deviation);
+  return find_value(*this, settings, measure, &ResultRow::deviation);
 }
 
 std::optional<double> ResultTable::paper(const Json& settings, const std::string& measure) const {
-  return value_of(*this, settings, measure, &ResultRow::paper);
+  return find_value(*this, settings, measure, &ResultRow::paper);
 }
 
-std::vector<Json> ResultTable::values_of(const std::string& axis) const {
+std::vector<Json> ResultTable::axis_values(const std::string& axis) const {
   std::vector<Json> values;
   for (const ResultRow& row : rows)
     if (const Json& value = row.settings.at(axis); std::find(values.begin(), values.end(), value) == values.end())

@@ -13,7 +13,7 @@
 namespace sparsight {
 
 std::string scale_name(Scale scale);
-Scale scale_of(const std::string& name);  // raises UsageError for an unknown name
+Scale find_scale(const std::string& name);  // raises UsageError for an unknown name
 
 // `results[i]` is what `jobs[i]` measured, null if it did not finish. Jobs with equal axes form a row. The paper's
 // numbers are left out unless `compared` (RunData::is_compared).

@@ -36,7 +36,7 @@ std::string jobs_text(const Figure& figure, const FigureRun& run, const RunData&
 }
 
 // What identifies every job of a run besides its own settings.
-Json identity_of(const Figure& figure, const FigureRun& run, const RunData& data) {
+Json figure_identity(const Figure& figure, const FigureRun& run, const RunData& data) {
   return {{"figure", figure.name},
           {"scale", scale_name(run.scale)},
           {"settings", figure_settings(figure, run)},
@@ -62,18 +62,18 @@ std::string default_folder(const Figure& figure, const FigureRun& run) {
   std::erase_if(changed, [](char c) { return c == '"' || c == '/' || c == '[' || c == ']'; });
   std::replace(changed.begin(), changed.end(), ' ', '-');
   constexpr size_t kMax = 100;  // of a file's name
-  if (changed.size() > kMax) changed = checksum_of(changed);
+  if (changed.size() > kMax) changed = compute_checksum(changed);
   return cat("runs/reproduce/", figure.name, "-", scale_name(run.scale), changed.empty() ? "" : "-" + changed);
 }
 
 // data: of the run, if it has been read.
-FigureJobs jobs_of(const Figure& figure, FigureRun run, const std::optional<RunData>& data = {}) {
+FigureJobs make_jobs(const Figure& figure, FigureRun run, const std::optional<RunData>& data = {}) {
   if (run.folder.empty()) run.folder = default_folder(figure, run);
   FigureJobs jobs{run, {}, data ? *data : read_data(figure.data, run), {}, {}};
   jobs.of = jobs_text(figure, run, jobs.data);
   jobs.own = figure.jobs(run);
   jobs.list.name = figure.name;
-  jobs.list.settings = with_identity(jobs.own, identity_of(figure, run, jobs.data));
+  jobs.list.settings = with_identity(jobs.own, figure_identity(figure, run, jobs.data));
   jobs.list.run = [&figure, run](const Json& settings, const std::string& folder) {
     FigureRun there = run;
     there.job_folder = folder;
@@ -86,19 +86,21 @@ FigureJobs jobs_of(const Figure& figure, FigureRun run, const std::optional<RunD
   return jobs;
 }
 
-JobStore store_of(const FigureJobs& jobs) { return JobStore(jobs.run.folder, jobs.of); }
+JobStore make_store(const FigureJobs& jobs) { return JobStore(jobs.run.folder, jobs.of); }
 
 }  // namespace
 
-std::vector<Json> stored_jobs(const Figure& figure, const FigureRun& run) { return jobs_of(figure, run).list.settings; }
+std::vector<Json> stored_jobs(const Figure& figure, const FigureRun& run) {
+  return make_jobs(figure, run).list.settings;
+}
 
 std::string run_text(const Figure& figure, const FigureRun& run) {
   return jobs_text(figure, run, read_data(figure.data, run));
 }
 
 FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
-  const FigureJobs jobs = jobs_of(figure, request.run, request.data);
-  const JobStore store = store_of(jobs);
+  const FigureJobs jobs = make_jobs(figure, request.run, request.data);
+  const JobStore store = make_store(jobs);
   warn_of_other_kernels(store.environment());
   FigureOutcome outcome;
   outcome.figure = &figure;
@@ -135,8 +137,8 @@ FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
 }
 
 void work_on_figure(const Figure& figure, const FigureRun& run) {
-  const FigureJobs jobs = jobs_of(figure, run);
-  const JobStore store = store_of(jobs);
+  const FigureJobs jobs = make_jobs(figure, run);
+  const JobStore store = make_store(jobs);
   warn_of_other_kernels(store.environment());
   work_once(jobs.list, store);
 }
@@ -150,14 +152,14 @@ std::vector<Claim> judged_claims(const Figure& figure, const ResultTable& table,
 }
 
 JobPlan plan_figure(const Figure& figure, const FigureRun& run) {
-  const FigureJobs jobs = jobs_of(figure, run);
+  const FigureJobs jobs = make_jobs(figure, run);
   const auto store = JobStore::open(jobs.run.folder, jobs.of);
   return plan_jobs(jobs.list, store ? &*store : nullptr);
 }
 
 void write_figure_array(const Figure& figure, const FigureRun& run, const FigureArray& array) {
-  const FigureJobs jobs = jobs_of(figure, run);
-  const JobStore store = store_of(jobs);
+  const FigureJobs jobs = make_jobs(figure, run);
+  const JobStore store = make_store(jobs);
   SlurmArray slurm = slurm_array(jobs.list, store, array.tasks);
   slurm.working_folder = std::filesystem::current_path().string();
   slurm.log_folder = std::filesystem::absolute(jobs.run.folder).string();
@@ -167,8 +169,8 @@ void write_figure_array(const Figure& figure, const FigureRun& run, const Figure
 }
 
 TaskResult work_on_figure_task(const Figure& figure, const FigureRun& run, const ArrayTask& task) {
-  const FigureJobs jobs = jobs_of(figure, run);
-  return work_on_task(jobs.list, store_of(jobs), task);
+  const FigureJobs jobs = make_jobs(figure, run);
+  return work_on_task(jobs.list, make_store(jobs), task);
 }
 
 }  // namespace sparsight

@@ -16,13 +16,13 @@ std::optional<double> SeedMeans::operator()(const Json& settings, const std::str
   if (column == table_.measures.end() || row == table_.rows.end()) return std::nullopt;
   const Cell cell{row - table_.rows.begin(), column - table_.measures.begin()};
   std::vector<double> values;
-  for (const Trial* trial : trials_of(cell)) values.push_back(*trial->values[cell.second]);
+  for (const Trial* trial : cell_trials(cell)) values.push_back(*trial->values[cell.second]);
   if (values.empty()) return std::nullopt;
   asked_.insert(cell);
   return mean(values) + (moved_ && moved_->first == cell ? moved_->second : 0);
 }
 
-std::vector<const Trial*> SeedMeans::trials_of(const Cell& cell) const {
+std::vector<const Trial*> SeedMeans::cell_trials(const Cell& cell) const {
   std::vector<const Trial*> trials;
   for (const Trial& trial : table_.rows[cell.first].trials)
     if (trial.values[cell.second] && (!seeds_ || seeds_->contains(trial.seed))) trials.push_back(&trial);
@@ -31,7 +31,7 @@ std::vector<const Trial*> SeedMeans::trials_of(const Cell& cell) const {
 
 ImageShare SeedMeans::share(const Cell& cell) const {
   ImageShare all;
-  const std::vector<const Trial*> trials = trials_of(cell);
+  const std::vector<const Trial*> trials = cell_trials(cell);
   const auto n = static_cast<double>(trials.size());
   bool paired = true;
   for (const Trial* trial : trials) {
@@ -69,7 +69,7 @@ std::set<int64_t> SeedMeans::shared_seeds() const {
 namespace {
 
 // How much a statistic changes with the mean of one cell, measured between plus and minus its own error.
-double slope_of(const Statistic& statistic, const SeedMeans& means, const SeedMeans::Cell& cell, double step) {
+double estimate_slope(const Statistic& statistic, const SeedMeans& means, const SeedMeans::Cell& cell, double step) {
   const auto value = statistic(means), above = statistic(means.with_moved(cell, step)),
              below = statistic(means.with_moved(cell, -step));
   if (above && below) return (*above - *below) / (2 * step);
@@ -88,7 +88,7 @@ ImageDeviations deviations_over_images(const Statistic& statistic, const SeedMea
   for (const SeedMeans::Cell& cell : means.requested()) {
     const ImageShare share = means.share(cell);
     if (share.images <= 0) continue;
-    const double slope = slope_of(statistic, means, cell, image_deviation({{1, share}}));
+    const double slope = estimate_slope(statistic, means, cell, image_deviation({{1, share}}));
     if (slope != 0) (share.own ? own : shared).push_back({slope, share});
   }
   return {image_deviation(shared), image_deviation(own)};

@@ -33,7 +33,7 @@ class SeedMeans {
   SeedMeans with_moved(const Cell& cell, double by) const;
 
  private:
-  std::vector<const Trial*> trials_of(const Cell& cell) const;
+  std::vector<const Trial*> cell_trials(const Cell& cell) const;
 
   const ResultTable& table_;
   std::optional<std::set<int64_t>> seeds_;  // all if null

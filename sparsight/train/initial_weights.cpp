@@ -11,7 +11,7 @@ namespace {
 
 // The pixel statistics of the configuration apply, whatever the file's model was trained with.
 NamedTensors without_pixel_statistics(NamedTensors tensors, const PixelStatistics& pixels, const std::string& path) {
-  const PixelStatistics of_file = pixel_statistics_of(tensors);
+  const PixelStatistics of_file = find_pixel_statistics(tensors);
   if (!of_file.empty() && !(of_file == pixels))
     log_warning(path, " was trained on images normalised by ", to_text(of_file), ", this model normalises by ",
                 to_text(pixels), ", as set in [transforms]");

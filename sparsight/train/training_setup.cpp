@@ -87,8 +87,8 @@ void augment_validation(TrainingSetup& setup, const DataSplits& splits, const Tr
   std::vector<bool> domains(setup.data.domains.size(), false);
   for (const DataSetPtr& split : {splits.train, splits.validation})
     for (int64_t i = 0; i < split->size(); ++i) domains.at(static_cast<size_t>(split->domain(i))) = true;
-  setup.validation_loader->set_transforms_of(domains, train_transforms);
-  if (setup.monitor_loader) setup.monitor_loader->set_transforms_of(domains, train_transforms);
+  setup.validation_loader->set_domain_transforms(domains, train_transforms);
+  if (setup.monitor_loader) setup.monitor_loader->set_domain_transforms(domains, train_transforms);
 }
 
 void check_task_loss(const TrainingSetup& setup) {

@@ -106,9 +106,9 @@ TEST(AttackedRouting, OfOtherLayersIsAnError) {
   Routing other = one;
   other.layer = "blocks.3.mlp";
   routing.add({one}, {one});
-  EXPECT_NE(testing::message_of([&] { routing.add({other}, {other}); }).find("blocks.3.mlp to that of blocks.1.mlp"),
+  EXPECT_NE(testing::error_text([&] { routing.add({other}, {other}); }).find("blocks.3.mlp to that of blocks.1.mlp"),
             std::string::npos);
-  EXPECT_NE(testing::message_of([&] { routing.add({one, other}, {one, other}); }).find("2 layers"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { routing.add({one, other}, {one, other}); }).find("2 layers"), std::string::npos);
 }
 
 }  // namespace sparsight::attacked_routing_test

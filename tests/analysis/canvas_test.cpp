@@ -10,7 +10,7 @@ namespace {
 
 constexpr Rgb kWhite = {255, 255, 255}, kBlack = {0, 0, 0};
 
-std::string row_of(const Canvas& canvas, int64_t y) {
+std::string row_text(const Canvas& canvas, int64_t y) {
   std::string row;
   for (int64_t x = 0; x < canvas.width(); ++x) row += canvas.pixel(x, y) == kBlack ? '#' : '.';
   return row;
@@ -20,18 +20,18 @@ std::string row_of(const Canvas& canvas, int64_t y) {
 TEST(Canvas, WritesText) {
   Canvas canvas(6, 8, kWhite);
   canvas.text(0, 0, "T", kBlack);
-  EXPECT_EQ(row_of(canvas, 0), "#####.");
-  for (int64_t y = 1; y < 7; ++y) EXPECT_EQ(row_of(canvas, y), "..#...");
-  EXPECT_EQ(row_of(canvas, 7), "......");
+  EXPECT_EQ(row_text(canvas, 0), "#####.");
+  for (int64_t y = 1; y < 7; ++y) EXPECT_EQ(row_text(canvas, y), "..#...");
+  EXPECT_EQ(row_text(canvas, 7), "......");
 }
 
 // Centres of pixels that are 1 to 2 away from (2.5, 2.5): all within a column or row of 2, but for the corners.
 TEST(Canvas, G54_DrawsCircles) {
   Canvas canvas(5, 5, kWhite);
   canvas.ring(2.5, 2.5, 2, kBlack);
-  EXPECT_EQ(row_of(canvas, 0), "..#..");
-  EXPECT_EQ(row_of(canvas, 1), ".#.#.");
-  EXPECT_EQ(row_of(canvas, 2), "#...#");
+  EXPECT_EQ(row_text(canvas, 0), "..#..");
+  EXPECT_EQ(row_text(canvas, 1), ".#.#.");
+  EXPECT_EQ(row_text(canvas, 2), "#...#");
   canvas.ring(-50, 1e4, 3, kBlack);  // nothing of it is on the canvas
 }
 
@@ -40,8 +40,8 @@ TEST(Canvas, CutsOffWhatIsOutside) {
   canvas.fill(-1, 1, 3, 9, kBlack);
   canvas.text(-100, 50, "far away", kBlack);
   canvas.text(2, -6, "\xC3\xA4", kBlack, 3);
-  EXPECT_EQ(row_of(canvas, 1).substr(0, 2), "##");
-  EXPECT_EQ(row_of(canvas, 0).substr(0, 2), "..");
+  EXPECT_EQ(row_text(canvas, 1).substr(0, 2), "##");
+  EXPECT_EQ(row_text(canvas, 0).substr(0, 2), "..");
 }
 
 TEST(Canvas, TensorAndBack) {

@@ -65,8 +65,8 @@ TEST(ExpertUsage, A37_PaddingDoesNotCountAndBatchesAddUp) {
 TEST(ExpertUsage, RefusesLayersThatDoNotMatch) {
   const Routing three = test::routed_group(test::clean_group(), 6);
   const Routing four = route_softmax_topk(test::random_tensor({5, 4}, 1), {}, 0, 2, false);
-  EXPECT_NE(testing::message_of([&] { expert_usage({three, four}); }).find("3 and 4 experts"), std::string::npos);
-  EXPECT_NE(testing::message_of([] { expert_usage({}); }).find("got none"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { expert_usage({three, four}); }).find("3 and 4 experts"), std::string::npos);
+  EXPECT_NE(testing::error_text([] { expert_usage({}); }).find("got none"), std::string::npos);
 }
 
 }  // namespace sparsight::expert_usage_test

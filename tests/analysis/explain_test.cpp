@@ -40,7 +40,7 @@ class BrightnessModel : public ImageModel {
   }
 };
 
-Predictor answers_of(BrightnessModel& model) {
+Predictor make_predictor(BrightnessModel& model) {
   return [&model](const ModelInput& input) { return model.forward(input); };
 }
 
@@ -63,7 +63,7 @@ TEST(Explain, CountsAndPictures) {
   ExplainOptions options;
   options.examples = 2;
   options.batch = 3;
-  const Explanation result = explain_images(answers_of(model), items, plain_pixels, {"night", "day"}, options);
+  const Explanation result = explain_images(make_predictor(model), items, plain_pixels, {"night", "day"}, options);
   EXPECT_EQ(result.images, 4);
   EXPECT_EQ(result.labelled, 3);
   EXPECT_DOUBLE_EQ(*result.accuracy(), 2.0 / 3);
@@ -90,7 +90,7 @@ TEST(Explain, CountsAndPictures) {
 TEST(Explain, WithoutLabelsThePredictedClassesCount) {
   BrightnessModel model;
   const std::vector<ExplainItem> items = {item("dark", -1, {0, 0, 0, 255}), item("bright", -1, {255, 255, 255, 0})};
-  const Explanation result = explain_images(answers_of(model), items, plain_pixels, {"night", "day"});
+  const Explanation result = explain_images(make_predictor(model), items, plain_pixels, {"night", "day"});
   EXPECT_TRUE(result.by_predicted_class());
   EXPECT_EQ(result.class_expert["blocks.0.mlp"], Json::parse("[[3, 1], [1, 3]]"));
   EXPECT_FALSE(result.layers[0].contains("class_information"));
@@ -109,13 +109,14 @@ TEST(Explain, P76_WhoTookThePatchesThatMatter) {
   ExplainOptions options;
   options.attributes = {"weight", "cell"};
   options.cell_grid = {2, 2};
-  const Json reports = explain_images(answers_of(model), items, plain_pixels, {"night", "day"}, options).patch_routing;
+  const Json reports =
+      explain_images(make_predictor(model), items, plain_pixels, {"night", "day"}, options).patch_routing;
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0]["of"], "cell");
   EXPECT_EQ(reports[0]["layer"], "blocks.0.mlp");
   EXPECT_EQ(reports[0]["classes"][0]["reached"], Json({0., 1.}));
   EXPECT_EQ(reports[0]["classes"][1]["reached"], Json({1., 0.}));
-  EXPECT_TRUE(explain_images(answers_of(model), items, plain_pixels, {}).patch_routing.empty());
+  EXPECT_TRUE(explain_images(make_predictor(model), items, plain_pixels, {}).patch_routing.empty());
 }
 
 TEST(Explain, ExamplesAreSpreadOverClasses) {
@@ -136,8 +137,8 @@ TEST(Explain, NoImagesOrImagesOfTwoSizes) {
                          return sample;
                        }};
   };
-  EXPECT_THROW(explain_images(answers_of(model), {of_side(2), of_side(3)}, plain_pixels, {}), Error);
-  EXPECT_THROW(explain_images(answers_of(model), {}, plain_pixels, {}), Error);
+  EXPECT_THROW(explain_images(make_predictor(model), {of_side(2), of_side(3)}, plain_pixels, {}), Error);
+  EXPECT_THROW(explain_images(make_predictor(model), {}, plain_pixels, {}), Error);
 }
 
 }  // namespace

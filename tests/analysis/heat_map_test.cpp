@@ -9,7 +9,7 @@
 namespace sparsight::heat_map_test {
 namespace {
 
-Canvas canvas_of(const at::Tensor& image) {
+Canvas to_canvas(const at::Tensor& image) {
   Canvas canvas(image.size(2), image.size(1), {0, 0, 0});
   canvas.paste(0, 0, image);
   return canvas;
@@ -26,7 +26,7 @@ int64_t area(const Canvas& canvas, Rgb colour) {
 // Shares of rows: (1, 0), (0, 1), (1/2, 1/2), and a class without counts. Cells are 21 x 21 with a gap of one.
 TEST(HeatMap, ColoursAreSharesOfRowsWithCounts) {
   const Canvas canvas =
-      canvas_of(heat_map_picture("blocks.1.mlp", Json::parse("[[8, 0], [0, 3], [0, 0], [5, 5]]"), {}));
+      to_canvas(heat_map_picture("blocks.1.mlp", Json::parse("[[8, 0], [0, 3], [0, 0], [5, 5]]"), {}));
   constexpr int64_t kCell = 21 * 21;
   EXPECT_EQ(area(canvas, {253, 231, 37}), 2 * kCell) << "viridis at 1";
   EXPECT_EQ(area(canvas, {33, 145, 140}), 2 * kCell) << "viridis at 1/2";
@@ -48,7 +48,7 @@ TEST(HeatMap, ThousandsOfExpertsAreNarrow) {
   const at::Tensor picture = heat_map_picture("layer", Json{row}, {"cat"});
   EXPECT_GT(picture.size(2), 4096);
   EXPECT_LT(picture.size(2), 4096 + 100);
-  EXPECT_EQ(area(canvas_of(picture), {253, 231, 37}), 21);
+  EXPECT_EQ(area(to_canvas(picture), {253, 231, 37}), 21);
   EXPECT_LT(heat_map_picture("layer", Json{std::vector<int>(300, 1)}, {"cat"}).size(2), 4096 + 100);
 }
 

@@ -15,7 +15,7 @@
 namespace sparsight::keypoint_patches_test {
 namespace {
 
-using testing::tensor_of;
+using testing::to_tensor;
 
 constexpr PixelGrid kGrid{14, 14, 224, 224};  // patches of 16 pixels, centres at 16 c + 8
 constexpr int64_t kExperts = 6;
@@ -31,10 +31,10 @@ Routing routed(const std::vector<int64_t>& experts) {
   std::vector<int64_t> token(197), chosen{0}, kept(197, 1);
   for (int64_t t = 0; t < 197; ++t) token[static_cast<size_t>(t)] = t;
   chosen.insert(chosen.end(), experts.begin(), experts.end());
-  routing.token = tensor_of<int64_t>(token, at::kLong);
-  routing.expert = tensor_of<int64_t>(chosen, at::kLong);
-  routing.gate = tensor_of<float>(std::vector<float>(197, 0.5f), at::kFloat);
-  routing.kept = tensor_of<int64_t>(kept, at::kLong).to(at::kBool);
+  routing.token = to_tensor<int64_t>(token, at::kLong);
+  routing.expert = to_tensor<int64_t>(chosen, at::kLong);
+  routing.gate = to_tensor<float>(std::vector<float>(197, 0.5f), at::kFloat);
+  routing.kept = to_tensor<int64_t>(kept, at::kLong).to(at::kBool);
   return routing;
 }
 
@@ -68,7 +68,7 @@ TEST(KeypointPatches, G52_NineDistinctPatchesEverywhere) {
 
 TEST(KeypointPatches, G52_OutsideOfTheImage) {
   for (const auto& [x, y] : {std::pair{-0.5, 3.0}, {3.0, 224.5}, {std::nan(""), 3.0}})
-    EXPECT_NE(testing::message_of([&, x = x, y = y] {
+    EXPECT_NE(testing::error_text([&, x = x, y = y] {
                 nearest_patches(x, y, kGrid);
               }).find("is outside of the image of 224x224 pixels"),
               std::string::npos);

@@ -97,7 +97,7 @@ TEST(OutputRedundancy, RandomExpertsAreDistinctAndUniform) {
   EXPECT_NEAR(routing_change(kept_sets(routing), kept_sets(random)).rate(), chance_change_rate(8, 2), 0.015);
   Routing experts_choose = routing;
   experts_choose.per_token = 0;
-  EXPECT_NE(testing::message_of([&] { with_random_experts(experts_choose, 1); }).find("for each token"),
+  EXPECT_NE(testing::error_text([&] { with_random_experts(experts_choose, 1); }).find("for each token"),
             std::string::npos);
 }
 
@@ -108,16 +108,16 @@ TEST(OutputRedundancy, OfEveryLayerOfAModel) {
     ModelInput clean, attacked;
     clean.images = (0.5 + 0.2 * test::random_tensor({6, 3, 8, 8}, 2, torch::kFloat)).clamp(0, 1);
     attacked.images = (clean.images + 0.2 * test::random_tensor({6, 3, 8, 8}, 3, torch::kFloat)).clamp(0, 1);
-    const Routings after = routings_of(model->forward(attacked));
+    const Routings after = to_routings(model->forward(attacked));
     const auto found = output_redundancy(*model, clean, after, 1);
     ASSERT_EQ(found.size(), 2u);
     for (const char* layer : {"blocks.0.mlp", "blocks.2.mlp"}) {
       EXPECT_GT(found.at(layer).tokens, 0) << layer;
       EXPECT_GT(found.at(layer).attacked, 0) << layer;
     }
-    for (const auto& [layer, same] : output_redundancy(*model, clean, routings_of(model->forward(clean)), 1))
+    for (const auto& [layer, same] : output_redundancy(*model, clean, to_routings(model->forward(clean)), 1))
       EXPECT_EQ(same.tokens, 0) << layer;
-    EXPECT_NE(testing::message_of([&] { output_redundancy(*model, clean, {}, 1); }).find("no attacked routing"),
+    EXPECT_NE(testing::error_text([&] { output_redundancy(*model, clean, {}, 1); }).find("no attacked routing"),
               std::string::npos);
   }
 }

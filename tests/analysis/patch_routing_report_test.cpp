@@ -10,7 +10,7 @@
 namespace sparsight::patch_routing_report_test {
 namespace {
 
-using testing::tensor_of;
+using testing::to_tensor;
 using Counts = std::vector<int64_t>;
 
 // 3 images of 2 x 2 patches, 2 experts that take 2 patches of each:
@@ -23,10 +23,10 @@ Routing expert_choices() {
   routing.layout = {3, 4, 0, 2, 2};
   routing.tokens = 12;
   routing.experts = 2;
-  routing.token = tensor_of<int64_t>({1, 0, 6, 7, 8, 9, 3, 1, 7, 6, 8, 10}, at::kLong);
-  routing.expert = tensor_of<int64_t>({0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1}, at::kLong);
-  routing.gate = tensor_of<float>({.7f, .3f, .5f, .5f, .8f, .2f, .6f, .4f, .9f, .1f, .5f, .5f}, at::kFloat);
-  routing.kept = tensor_of<int64_t>(std::vector<int64_t>(12, 1), at::kLong).to(at::kBool);
+  routing.token = to_tensor<int64_t>({1, 0, 6, 7, 8, 9, 3, 1, 7, 6, 8, 10}, at::kLong);
+  routing.expert = to_tensor<int64_t>({0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1}, at::kLong);
+  routing.gate = to_tensor<float>({.7f, .3f, .5f, .5f, .8f, .2f, .6f, .4f, .9f, .1f, .5f, .5f}, at::kFloat);
+  routing.kept = to_tensor<int64_t>(std::vector<int64_t>(12, 1), at::kLong).to(at::kBool);
   return routing;
 }
 
@@ -90,7 +90,7 @@ TEST(PatchRoutingReport, WhatDoesNotCount) {
   EXPECT_FALSE(report.reached_share(1, 0).has_value());
   EXPECT_EQ(to_json(report)["classes"][1]["kept"], Json());
 
-  routing.kept = tensor_of<int64_t>({0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, at::kLong).to(at::kBool);
+  routing.kept = to_tensor<int64_t>({0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, at::kLong).to(at::kBool);
   report = patch_routing_report(routing, at::tensor(Counts{0, 1, -1}, at::kLong),
                                 patches_of_cells(cell, {2, 2}, routing.layout), 2);
   EXPECT_EQ(report.reached, (Counts{0, 1, 0, 0}));

@@ -12,11 +12,11 @@ namespace sparsight::routing_accumulator_test {
 namespace {
 
 using testing::hand_made_routing;
-using testing::tensor_of;
+using testing::to_tensor;
 
 TEST(RoutingAccumulator, CountsByHand) {
   RoutingAccumulator sums;
-  sums.add({hand_made_routing()}, tensor_of<int64_t>({1, 0}, at::kLong), 2);
+  sums.add({hand_made_routing()}, to_tensor<int64_t>({1, 0}, at::kLong), 2);
   const Json layer = sums.layers().at(0);
   EXPECT_EQ(layer["layer"], "blocks.1.mlp");
   EXPECT_EQ(layer["experts"], 3);
@@ -55,7 +55,7 @@ TEST(RoutingAccumulator, BatchesAndLayersAddUp) {
   other.layer = "blocks.0.mlp";
   RoutingAccumulator sums;
   EXPECT_TRUE(sums.empty());
-  for (int i = 0; i < 3; ++i) sums.add({hand_made_routing(), other}, tensor_of<int64_t>({1, 1}, at::kLong), 2);
+  for (int i = 0; i < 3; ++i) sums.add({hand_made_routing(), other}, to_tensor<int64_t>({1, 1}, at::kLong), 2);
   ASSERT_EQ(sums.layers().size(), 2u);
   EXPECT_EQ(sums.layers()[0]["layer"], "blocks.1.mlp") << "forward order, not alphabetical";
   EXPECT_EQ(sums.layers()[1]["load"], Json({12, 3, 9}));
@@ -66,7 +66,7 @@ TEST(RoutingAccumulator, NoKeptListWithoutDrops) {
   Routing routing = hand_made_routing();
   routing.kept.fill_(true);
   RoutingAccumulator sums;
-  sums.add({routing}, tensor_of<int64_t>({0, 0}, at::kLong), 1);
+  sums.add({routing}, to_tensor<int64_t>({0, 0}, at::kLong), 1);
   EXPECT_FALSE(sums.layers()[0].contains("kept"));
   EXPECT_FALSE(sums.layers()[0].contains("tokens_with_kept"));
   EXPECT_EQ(sums.layers()[0]["kept_per_token"], 1.0);
@@ -75,18 +75,18 @@ TEST(RoutingAccumulator, NoKeptListWithoutDrops) {
 
 TEST(RoutingAccumulator, ForeignLabelsCountForNoClass) {
   RoutingAccumulator sums;
-  sums.add({hand_made_routing()}, tensor_of<int64_t>({-1, 7}, at::kLong), 2);
+  sums.add({hand_made_routing()}, to_tensor<int64_t>({-1, 7}, at::kLong), 2);
   EXPECT_EQ(sums.layers()[0]["load"], Json({4, 1, 3}));
   EXPECT_EQ(sums.class_expert()["blocks.1.mlp"], Json::parse("[[0, 0, 0], [0, 0, 0]]"));
 }
 
 TEST(RoutingAccumulator, RefusesRoutingsThatDoNotFit) {
   RoutingAccumulator sums;
-  EXPECT_THROW(sums.add({hand_made_routing()}, tensor_of<int64_t>({0, 0, 0}, at::kLong), 2), Error);
-  sums.add({hand_made_routing()}, tensor_of<int64_t>({0, 0}, at::kLong), 2);
+  EXPECT_THROW(sums.add({hand_made_routing()}, to_tensor<int64_t>({0, 0, 0}, at::kLong), 2), Error);
+  sums.add({hand_made_routing()}, to_tensor<int64_t>({0, 0}, at::kLong), 2);
   Routing wider = hand_made_routing();
   wider.experts = 4;
-  EXPECT_THROW(sums.add({wider}, tensor_of<int64_t>({0, 0}, at::kLong), 2), Error);
+  EXPECT_THROW(sums.add({wider}, to_tensor<int64_t>({0, 0}, at::kLong), 2), Error);
 }
 
 }  // namespace

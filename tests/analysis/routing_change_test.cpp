@@ -13,7 +13,7 @@ namespace sparsight::routing_change_test {
 namespace {
 
 // "01 02 - 1": the experts of each token.
-std::string text_of(const ExpertSets& sets) {
+std::string sets_text(const ExpertSets& sets) {
   std::string text;
   for (int64_t t = 0; t < sets.member.size(1); ++t) {
     std::string experts;
@@ -24,7 +24,7 @@ std::string text_of(const ExpertSets& sets) {
   return text;
 }
 
-ExpertSets sets_of(std::vector<int64_t> experts, int64_t tokens, int64_t k, int64_t experts_of_layer) {
+ExpertSets make_sets(std::vector<int64_t> experts, int64_t tokens, int64_t k, int64_t experts_of_layer) {
   return listed_sets(torch::tensor(experts, torch::kLong).view({1, tokens, k}), experts_of_layer);
 }
 
@@ -57,24 +57,24 @@ TEST(RoutingChange, A6_SetsAndRatesWithCapacity) {
   for (const auto& row : rows) {
     const Routing clean = test::routed_group(test::clean_group(), row.slots, row.bpr),
                   attacked = test::routed_group(test::attacked_group(), row.slots, row.bpr);
-    EXPECT_EQ(text_of(kept_sets(clean)), row.clean) << row.slots << row.bpr;
-    EXPECT_EQ(text_of(kept_sets(attacked)), row.attacked) << row.slots << row.bpr;
+    EXPECT_EQ(sets_text(kept_sets(clean)), row.clean) << row.slots << row.bpr;
+    EXPECT_EQ(sets_text(kept_sets(attacked)), row.attacked) << row.slots << row.bpr;
     EXPECT_NEAR(rate(clean, attacked), row.rate, 1e-6) << row.slots << row.bpr;
     // What was chosen does not depend on capacity.
-    EXPECT_EQ(text_of(chosen_sets(clean)), rows[0].clean);
-    EXPECT_EQ(text_of(chosen_sets(attacked)), rows[0].attacked);
+    EXPECT_EQ(sets_text(chosen_sets(clean)), rows[0].clean);
+    EXPECT_EQ(sets_text(chosen_sets(attacked)), rows[0].attacked);
   }
 }
 
 TEST(RoutingChange, A35_IdenticalDisjointAndOneSwap) {
   const auto change = [](const ExpertSets& a, const ExpertSets& b) { return routing_change(a, b).rate(); };
-  const ExpertSets both = sets_of({0, 1, 2, 3}, 2, 2, 4);
+  const ExpertSets both = make_sets({0, 1, 2, 3}, 2, 2, 4);
   EXPECT_EQ(change(both, both), 0);
-  EXPECT_EQ(change(both, sets_of({1, 0, 3, 2}, 2, 2, 4)), 0);  // another order
-  EXPECT_EQ(change(both, sets_of({2, 3, 0, 1}, 2, 2, 4)), 1);
-  EXPECT_NEAR(change(sets_of({0, 1}, 1, 2, 4), sets_of({0, 3}, 1, 2, 4)), 2.0 / 3, 1e-12);
+  EXPECT_EQ(change(both, make_sets({1, 0, 3, 2}, 2, 2, 4)), 0);  // another order
+  EXPECT_EQ(change(both, make_sets({2, 3, 0, 1}, 2, 2, 4)), 1);
+  EXPECT_NEAR(change(make_sets({0, 1}, 1, 2, 4), make_sets({0, 3}, 1, 2, 4)), 2.0 / 3, 1e-12);
   // One of two tokens: its 2/3 over 2.
-  EXPECT_NEAR(change(both, sets_of({0, 3, 2, 3}, 2, 2, 4)), 1.0 / 3, 1e-12);
+  EXPECT_NEAR(change(both, make_sets({0, 3, 2, 3}, 2, 2, 4)), 1.0 / 3, 1e-12);
 }
 
 TEST(RoutingChange, A36_ConventionsForTokensDroppedTwice) {
@@ -84,7 +84,7 @@ TEST(RoutingChange, A36_ConventionsForTokensDroppedTwice) {
   EXPECT_NEAR(rate(clean, attacked), 0.583333, 1e-6);
   EXPECT_NEAR(rate(clean, attacked, BothEmpty::excluded), 0.7, 1e-6);
   // An image whose tokens are all dropped twice is in no mean.
-  const ExpertSets none = sets_of({-1, -1}, 2, 1, 3);
+  const ExpertSets none = make_sets({-1, -1}, 2, 1, 3);
   EXPECT_EQ(routing_change(none, none, BothEmpty::excluded).images, 0);
   EXPECT_EQ(routing_change(none, none, BothEmpty::public_compat).rate(), 1);
 }
@@ -146,13 +146,13 @@ TEST(RoutingChange, RefusesWhatCannotBeCompared) {
   other.layer = "blocks.3.mlp";
   soft.soft = std::make_shared<SoftRouting>();
   const auto message = [&](std::vector<Routing> after) {
-    return testing::message_of([&] { routing_changes({clean}, after); });
+    return testing::error_text([&] { routing_changes({clean}, after); });
   };
   EXPECT_NE(message({other}).find("blocks.1.mlp with that of blocks.3.mlp"), std::string::npos);
   EXPECT_NE(message({}).find("1 layers"), std::string::npos);
   EXPECT_NE(message({soft}).find("mixes tokens"), std::string::npos);
-  EXPECT_NE(testing::message_of([] { sets_of({0, 3}, 1, 2, 3); }).find("from 0 to 2"), std::string::npos);
-  EXPECT_NE(testing::message_of([] { chance_change_rate(2, 3); }).find("got 3"), std::string::npos);
+  EXPECT_NE(testing::error_text([] { make_sets({0, 3}, 1, 2, 3); }).find("from 0 to 2"), std::string::npos);
+  EXPECT_NE(testing::error_text([] { chance_change_rate(2, 3); }).find("got 3"), std::string::npos);
 }
 
 }  // namespace sparsight::routing_change_test

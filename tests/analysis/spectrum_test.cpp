@@ -12,7 +12,7 @@
 namespace sparsight::spectrum_test {
 namespace {
 
-at::Tensor maps_of(const std::vector<double>& values, int64_t side) {
+at::Tensor make_maps(const std::vector<double>& values, int64_t side) {
   return torch::tensor(values, torch::kDouble).view({-1, 1, side, side});
 }
 
@@ -37,7 +37,7 @@ at::Tensor noise() { return 1000 * (1 + test::random_tensor({3, 2, 8, 8}, 4)); }
 
 // F(0,0) = 4 + 1 + 1 + 2 = 8, F(1,1) = 4 - 1 - 1 + 2 = 4.
 TEST(Spectrum, OfTwoByTwoPixelsByHand) {
-  const std::vector<double> found = relative_log_amplitudes(maps_of({4, 1, 1, 2}, 2));
+  const std::vector<double> found = relative_log_amplitudes(make_maps({4, 1, 1, 2}, 2));
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0], 0);
   EXPECT_NEAR(found[1], std::log(4.0 / 8.0), 1e-6);
@@ -48,13 +48,13 @@ TEST(Spectrum, OfTwoByTwoPixelsByHand) {
 TEST(Spectrum, OfFourByFourPixelsByHand) {
   std::vector<double> row(16, 0), point(16, 0);
   for (int x = 0; x < 4; ++x) row[static_cast<size_t>(x)] = x + 1;
-  const std::vector<double> alone = relative_log_amplitudes(maps_of(row, 4));
+  const std::vector<double> alone = relative_log_amplitudes(make_maps(row, 4));
   ASSERT_EQ(alone.size(), 3u);
   EXPECT_NEAR(alone[1], std::log(2.828427 / 10), 1e-6);
   EXPECT_NEAR(alone[2], std::log(2.0 / 10), 1e-6);
   point[9] = 3;
   row.insert(row.end(), point.begin(), point.end());
-  const std::vector<double> both = relative_log_amplitudes(maps_of(row, 4));
+  const std::vector<double> both = relative_log_amplitudes(make_maps(row, 4));
   EXPECT_NEAR(both[1], std::log(2.828427 / 10) / 2, 1e-6);
   EXPECT_NEAR(both[2], std::log(2.0 / 10) / 2, 1e-6);
 }
@@ -87,7 +87,7 @@ TEST(Spectrum, ALaplacianIsAHighPassFilter) {
 
 TEST(Spectrum, NeedsFiniteSquareMaps) {
   const auto message = [](const at::Tensor& maps) {
-    return testing::message_of([&] { relative_log_amplitudes(maps); });
+    return testing::error_text([&] { relative_log_amplitudes(maps); });
   };
   EXPECT_NE(message(torch::zeros({1, 1, 4, 5})).find("got [1, 1, 4, 5]"), std::string::npos);
   EXPECT_NE(message(torch::zeros({1, 1, 1, 1})).find("at least 2"), std::string::npos);

@@ -18,11 +18,11 @@ namespace sparsight::touched_weights_test {
 namespace {
 
 using testing::hand_made_routing;
-using testing::tensor_of;
+using testing::to_tensor;
 
 constexpr ImageShape kImagenet{3, 224, 224, 1000}, kSmall{1, 8, 8, 6};
 
-std::shared_ptr<ImageModel> model_of(const std::vector<std::string>& settings, const ImageShape& image) {
+std::shared_ptr<ImageModel> build_model(const std::vector<std::string>& settings, const ImageShape& image) {
   Config config = Config::from_text("", "");
   for (const std::string& setting : settings) config.set(setting);
   return make_model(resolve(config, config_sections()), image);
@@ -35,7 +35,7 @@ std::vector<std::string> mobile(const std::string& size, int64_t patch, int64_t 
           "router.scope=model",  "router.norm=none",   cat("router.k=", k)};
 }
 
-ModelOutput output_of(std::vector<Routing> routings) {
+ModelOutput make_output(std::vector<Routing> routings) {
   ModelOutput output;
   output.routings = std::move(routings);
   return output;
@@ -57,12 +57,12 @@ Routing per_image(int64_t k) {
 
 // Image 0 was computed by experts 0 0 0 1, image 1 by 2 2 0 (its last token was dropped).
 TEST(TouchedWeights, DistinctExpertsByHand) {
-  EXPECT_TRUE(at::equal(distinct_experts(hand_made_routing(), 2), tensor_of<int64_t>({2, 2}, at::kLong)));
+  EXPECT_TRUE(at::equal(distinct_experts(hand_made_routing(), 2), to_tensor<int64_t>({2, 2}, at::kLong)));
   Routing dropped = hand_made_routing();
   dropped.kept[3] = false;  // expert 1 of image 0
-  EXPECT_TRUE(at::equal(distinct_experts(dropped, 2), tensor_of<int64_t>({1, 2}, at::kLong)));
+  EXPECT_TRUE(at::equal(distinct_experts(dropped, 2), to_tensor<int64_t>({1, 2}, at::kLong)));
   RoutingAccumulator sums;
-  sums.add({dropped}, tensor_of<int64_t>({1, 0}, at::kLong), 2);
+  sums.add({dropped}, to_tensor<int64_t>({1, 0}, at::kLong), 2);
   EXPECT_EQ(sums.layers()[0]["experts_per_image"], 1.5);
   EXPECT_EQ(sums.layers()[0]["experts_per_image_max"], 2);
   // Load 4, 1, 3 of 8: -(1/2 ln 1/2 + 1/8 ln 1/8 + 3/8 ln 3/8)
@@ -75,12 +75,12 @@ TEST(TouchedWeights, M42_MeanAndMaximumOverImages) {
   EXPECT_TRUE(touched.json().is_null());
   Routing fewer = hand_made_routing();
   fewer.kept[3] = false;
-  touched.add(output_of({fewer}), 2);
+  touched.add(make_output({fewer}), 2);
   EXPECT_EQ(touched.json(), (Json{{"parameters", 115.}, {"parameters_max", 120}, {"bytes", 460.}, {"bytes_max", 480}}));
-  touched.add(output_of({hand_made_routing()}), 2);  // 110, 120, 120, 120
+  touched.add(make_output({hand_made_routing()}), 2);  // 110, 120, 120, 120
   EXPECT_EQ(touched.json()["parameters"], 117.5);
   TouchedWeights dense({100, {}});
-  dense.add(output_of({}), 2);
+  dense.add(make_output({}), 2);
   EXPECT_TRUE(dense.json().is_null());
 }
 
@@ -100,13 +100,13 @@ TEST(TouchedWeights, SoftLayersTouchEveryExpert) {
 // 7,494,568 with 4, and 11,045,032 with all ten experts: dense + L (k - 1) m + D E with m = 295,872.
 TEST(TouchedWeights, M42_WeightsTouchedPerImageOfDeitTiny) {
   const MetaParameters meta;
-  const ExpertWeights weights = expert_weights(*model_of(mobile("tiny", 16, 1), kImagenet));
+  const ExpertWeights weights = expert_weights(*build_model(mobile("tiny", 16, 1), kImagenet));
   EXPECT_EQ(weights.other, 5717416 - 2 * 295872 + 192 * 10);
   EXPECT_EQ(weights.of_expert, (std::map<std::string, int64_t>{{"router", 2 * 295872}}));
   const std::map<int64_t, int64_t> parameters{{1, 5719336}, {2, 6311080}, {3, 6902824}, {4, 7494568}, {10, 11045032}};
   for (const auto& [k, expected] : parameters) {
     TouchedWeights touched(weights);
-    touched.add(output_of({per_image(k)}), 1);
+    touched.add(make_output({per_image(k)}), 1);
     EXPECT_EQ(touched.json()["parameters"], static_cast<double>(expected)) << k;
     EXPECT_EQ(touched.json()["bytes_max"], 4 * expected) << k;
   }
@@ -115,13 +115,13 @@ TEST(TouchedWeights, M42_WeightsTouchedPerImageOfDeitTiny) {
 // Two routers, as of the model that routes each token: 11,046,952 for an image that reaches all experts in both.
 TEST(TouchedWeights, M42_PerTokenRoutingTouchesAllExpertsOfBothLayers) {
   const MetaParameters meta;
-  const ExpertWeights weights = expert_weights(*model_of(
+  const ExpertWeights weights = expert_weights(*build_model(
       {"model.name=vit", "model.size=tiny", "model.patch=16", "moe.blocks=[-2, -1]", "moe.experts=10"}, kImagenet));
   ASSERT_EQ(weights.of_expert.size(), 2u);
   Routing first = per_image(10), second = per_image(10);
   first.layer = "blocks.10.mlp", second.layer = "blocks.11.mlp";
   TouchedWeights touched(weights);
-  touched.add(output_of({first, second}), 1);
+  touched.add(make_output({first, second}), 1);
   EXPECT_EQ(touched.json()["parameters_max"], 11046952);
 }
 
@@ -130,8 +130,8 @@ TEST(TouchedWeights, M42_ActiveParametersOfTheSizes) {
   const MetaParameters meta;
   const std::map<std::string, int64_t> active{{"12x384", 22882792}, {"9x192", 4798888}, {"6x64", 565608}};
   for (const auto& [size, expected] : active) {
-    TouchedWeights touched(expert_weights(*model_of(mobile(size, 32, 1), kImagenet)));
-    touched.add(output_of({per_image(1)}), 1);
+    TouchedWeights touched(expert_weights(*build_model(mobile(size, 32, 1), kImagenet)));
+    touched.add(make_output({per_image(1)}), 1);
     EXPECT_EQ(touched.json()["parameters_max"], expected) << size;
   }
 }
@@ -144,7 +144,7 @@ TEST(TouchedWeights, M43_DistinctExpertsAreExactlyKForPerImageModels) {
   const auto layers = [&](const std::vector<std::string>& router) {
     std::vector<std::string> settings = vit;
     settings.insert(settings.end(), router.begin(), router.end());
-    const auto model = model_of(settings, kSmall);
+    const auto model = build_model(settings, kSmall);
     initialize(*model, 3);
     const torch::NoGradGuard no_grad;
     RoutingAccumulator sums;

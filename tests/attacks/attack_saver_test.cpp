@@ -161,11 +161,11 @@ TEST(AttackSaver, NamesADamagedFileAndOneOfAnotherAttack) {
     attacks().make(name, short_settings(name), name, context)->run(model, batch);
   };
   attack("pgd");
-  const std::string other = testing::message_of([&] { attack("square"); });
+  const std::string other = testing::error_text([&] { attack("square"); });
   EXPECT_NE(other.find("is of another --batch, or of another version of this program; give"), std::string::npos)
       << other;
   write_file_atomically(path, read_file(path, 1 << 20).substr(0, 300));
-  const std::string cut = testing::message_of([&] { attack("pgd"); });
+  const std::string cut = testing::error_text([&] { attack("pgd"); });
   EXPECT_NE(cut.find("is damaged ("), std::string::npos) << cut;
   EXPECT_NE(cut.find("remove that file and run the same command again"), std::string::npos) << cut;
 }
@@ -203,7 +203,7 @@ class StateFile : public ::testing::Test {
     ASSERT_EQ(levels_[1]["done"], 8);
   }
   std::string complaint() {
-    return testing::message_of([&] {
+    return testing::error_text([&] {
       AttackSaver saver(path_, model_, 0);
       const AttackContext context{{Norm::linf, .03, {}}, 1, {}, &saver};
       attacks().make("apgd", short_settings("apgd"), "apgd", context)->run(model_, images_of_network(3));
@@ -214,9 +214,9 @@ class StateFile : public ::testing::Test {
   std::string complaint_with(const std::string& pointer, const Json& value) {
     Json levels = levels_;
     levels[Json::json_pointer(pointer)] = value;
-    return complaint_of("sparsight-attack-state", "1", levels);
+    return load_complaint("sparsight-attack-state", "1", levels);
   }
-  std::string complaint_of(const std::string& format, const std::string& version, const Json& levels) {
+  std::string load_complaint(const std::string& format, const std::string& version, const Json& levels) {
     write_safetensors(path_, {file_.tensors, {{"format", format}, {"version", version}, {"levels", levels.dump()}}});
     return complaint();
   }
@@ -267,10 +267,10 @@ TEST_F(StateFile, StridesMustBeThoseOfATensor) {
 }
 
 TEST_F(StateFile, OtherFormatsAndVersionsAreRefused) {
-  const std::string version = complaint_of("sparsight-attack-state", "2", levels_);
+  const std::string version = load_complaint("sparsight-attack-state", "2", levels_);
   EXPECT_NE(version.find("has format version \"2\", this program reads version 1; remove that file"), std::string::npos)
       << version;
-  const std::string format = complaint_of("sparsight-records", "1", levels_);
+  const std::string format = load_complaint("sparsight-records", "1", levels_);
   EXPECT_NE(format.find("is damaged (no format sparsight-attack-state)"), std::string::npos) << format;
 }
 
@@ -281,7 +281,7 @@ TEST(AttackSaver, NumbersOfFinishedAttacksMustBeNumbers) {
   AttackedFunction model(network);
   const std::vector<CascadeStage> stages{{"pgd", "pgd", {{"steps", 3}}}, {"again", "pgd", {{"steps", 3}}}};
   const auto complaint = [&] {
-    return testing::message_of([&] {
+    return testing::error_text([&] {
       AttackSaver saver(path, model, 0);
       run_stages(model, images_of_network(4), {{Norm::linf, .01, {}}, 1, {}, &saver}, stages, 4);
     });

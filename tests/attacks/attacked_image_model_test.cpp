@@ -127,7 +127,7 @@ TEST(AttackedImageModel, A16_NamesTheRouterLossesThatAPassHas) {
   const AttackBatch batch = some_images(2);
   AttackedImageModel with(small_vit({"losses.vmoe_importance=0.7"}), {.mode = with_losses()}), without(small_vit());
   const auto message = [&](AttackedImageModel& model) {
-    return testing::message_of([&] { evaluate_loss(model, objective, batch, batch.pixels, 0); });
+    return testing::error_text([&] { evaluate_loss(model, objective, batch, batch.pixels, 0); });
   };
   EXPECT_NE(message(with).find("\"load\", but this pass computes vmoe_importance"), std::string::npos) << message(with);
   EXPECT_NE(message(without).find("computes none"), std::string::npos);
@@ -230,13 +230,13 @@ TEST(AttackedImageModel, A20_MapsTheRangeOfPixels) {
   const AttackBatch doubled{2 * batch.pixels - 1, batch.labels};
   const at::Tensor other = Pgd(options, {in_range(threat, {-1, 1})}).run(shifted, doubled).pixels;
   EXPECT_TRUE(test::near((other + 1) / 2, found, 1e-6));
-  EXPECT_NE(testing::message_of([&] { Pgd(options, {threat}).run(shifted, batch); }).find("takes pixels in -1..1"),
+  EXPECT_NE(testing::error_text([&] { Pgd(options, {threat}).run(shifted, batch); }).find("takes pixels in -1..1"),
             std::string::npos);
 }
 
 TEST(AttackedImageModel, RefusesTrainingModesAndWrongImages) {
   const auto message = [](const ForwardMode& mode) {
-    return testing::message_of<UsageError>([&] { AttackedImageModel(small_vit(), {.mode = mode}); });
+    return testing::error_text<UsageError>([&] { AttackedImageModel(small_vit(), {.mode = mode}); });
   };
   EXPECT_NE(message(ForwardMode::training()).find("batch_statistics"), std::string::npos);
   EXPECT_NE(message({.dropout = true}).find("dropout"), std::string::npos);
@@ -245,11 +245,11 @@ TEST(AttackedImageModel, RefusesTrainingModesAndWrongImages) {
   AttackedImageModel model(small_vit());
   AttackBatch batch = some_images(3);
   batch.pixels = batch.pixels * 255;
-  EXPECT_NE(testing::message_of([&] { Fgsm({}, {}).run(model, batch); }).find("starts from pixels in 0..1"),
+  EXPECT_NE(testing::error_text([&] { Fgsm({}, {}).run(model, batch); }).find("starts from pixels in 0..1"),
             std::string::npos);
   batch = some_images(3);
   batch.labels.label = torch::zeros({2}, torch::kLong);
-  EXPECT_NE(testing::message_of([&] { Fgsm({}, {}).run(model, batch); }).find("one label per image"),
+  EXPECT_NE(testing::error_text([&] { Fgsm({}, {}).run(model, batch); }).find("one label per image"),
             std::string::npos);
 }
 

@@ -209,7 +209,7 @@ TEST(Square, A59_QueriesOfAModelWithNoiseAreMeans) {
 
 TEST(Square, RefusesVectorsAndTinyImages) {
   AttackedFunction model = test::toy_model();
-  EXPECT_NE(testing::message_of([&] { Square({}, {}).run(model, test::toy_batch()); }).find("[B,C,H,W]"),
+  EXPECT_NE(testing::error_text([&] { Square({}, {}).run(model, test::toy_batch()); }).find("[B,C,H,W]"),
             std::string::npos);
 }
 

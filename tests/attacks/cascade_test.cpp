@@ -104,7 +104,7 @@ TEST(Cascade, A33_StagesOfTheVersions) {
   EXPECT_EQ(names("rand"),
             "apgd-ce {\"loss\":\"cross_entropy\",\"restarts\":1,\"passes\":20};apgd-dlr "
             "{\"loss\":\"dlr\",\"restarts\":1,\"passes\":20};");
-  EXPECT_NE(testing::message_of<UsageError>([] { cascade_stages("fast"); }).find("standard, plus, or rand"),
+  EXPECT_NE(testing::error_text<UsageError>([] { cascade_stages("fast"); }).find("standard, plus, or rand"),
             std::string::npos);
 }
 

@@ -31,15 +31,17 @@ std::shared_ptr<ImageModel> vit_with(const std::string& router, std::vector<std:
   return model;
 }
 
-at::Tensor pixels_of(uint64_t seed) { return (0.5 + 0.2 * test::random_tensor({kImages, 3, 8, 8}, seed)).clamp(0, 1); }
+at::Tensor random_pixels(uint64_t seed) {
+  return (0.5 + 0.2 * test::random_tensor({kImages, 3, 8, 8}, seed)).clamp(0, 1);
+}
 
 // Whether the first image gets other logits beside other images.
 bool depends_on_others(AttackedModel& model) {
   const torch::NoGradGuard no_grad;
-  const at::Tensor image = torch::arange(kImages, torch::kLong), x = pixels_of(8);
+  const at::Tensor image = torch::arange(kImages, torch::kLong), x = random_pixels(8);
   const at::Tensor own = model.forward(x, {image, 0}).logits[0];
   for (uint64_t seed = 20; seed < 24; ++seed) {
-    at::Tensor other = pixels_of(seed);
+    at::Tensor other = random_pixels(seed);
     other[0] = x[0];
     if (!torch::allclose(model.forward(other, {image, 0}).logits[0], own, 0, 1e-9)) return true;
   }
@@ -96,8 +98,8 @@ TEST(CoupledImages, A25_ExactPassesAreRefused) {
   AttackedImageModel pooled(vit_with("expert_choice")), limited(vit_with("softmax_topk", {"capacity.eval_factor=1"}));
   const auto message = [](AttackedModel& inner) {
     ObservedModel model(inner, /*exact=*/true);
-    return testing::message_of<UsageError>([&] {
-      model.forward(pixels_of(8), {torch::arange(kImages, torch::kLong), 0});
+    return testing::error_text<UsageError>([&] {
+      model.forward(random_pixels(8), {torch::arange(kImages, torch::kLong), 0});
     });
   };
   EXPECT_NE(message(pooled).find("routers of this model choose experts among all images of a batch"),
@@ -109,7 +111,7 @@ TEST(CoupledImages, A59_PassesAreRandomWhereARouterSamples) {
   const auto randomised = [](const std::string& router, std::vector<std::string> settings, bool noise) {
     AttackedImageModel model(vit_with(router, std::move(settings)), {.mode = {.noise = noise}});
     const torch::NoGradGuard no_grad;
-    model.forward(pixels_of(8), {torch::arange(kImages, torch::kLong), 0});
+    model.forward(random_pixels(8), {torch::arange(kImages, torch::kLong), 0});
     return model.randomised();
   };
   EXPECT_FALSE(randomised("softmax_topk", {"router.noise=1"}, false));

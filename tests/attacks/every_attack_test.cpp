@@ -73,7 +73,7 @@ TEST_P(EveryAttack, A34_TakesSeveralLabelsOrRefusesThem) {
   const auto attack = make_short(GetParam(), {{Norm::linf, 24.0 / 255, {}}, 1});
   AttackedFunction model(random_network);
   if (!attack->takes_several_labels()) {
-    EXPECT_NE(testing::message_of([&] { attack->run(model, batch); }).find("one label per image"), std::string::npos);
+    EXPECT_NE(testing::error_text([&] { attack->run(model, batch); }).find("one label per image"), std::string::npos);
     return;
   }
   const AttackResult result = attack->run(model, batch);

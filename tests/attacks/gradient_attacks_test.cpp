@@ -174,7 +174,7 @@ TEST(Pgd, A19_TheStrictPresetKeepsTheStrongestPointInTheSet) {
 TEST(Pgd, RefusesSettingsThatThePaperDoesNotHave) {
   PgdOptions options = paper(4);
   options.restarts = 2;
-  EXPECT_NE(testing::message_of<UsageError>([&] { Pgd(options, {}); }).find("preset = \"strict\""), std::string::npos);
+  EXPECT_NE(testing::error_text<UsageError>([&] { Pgd(options, {}); }).find("preset = \"strict\""), std::string::npos);
 }
 
 TEST(GradientAttacks, A21_AnImageWithoutGradientStaysWhereItIs) {

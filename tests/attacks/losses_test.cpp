@@ -85,7 +85,7 @@ TEST(AttackLosses, A34_AutoFollowsTheLabels) {
 TEST(AttackLosses, A34_DeclareWhetherTheyTakeSeveralLabels) {
   const AttackLabels several{torch::ones({1, 3}, torch::kBool)};
   for (const std::string& name : attack_loss_names()) {
-    const std::string message = testing::message_of([&] { attack_loss_named(name)(test::row({1, 2, 3}), several); });
+    const std::string message = testing::error_text([&] { attack_loss_named(name)(test::row({1, 2, 3}), several); });
     EXPECT_EQ(message.empty(), attack_loss_takes_several(name)) << name << ": " << message;
   }
 }
@@ -124,19 +124,19 @@ TEST(AttackLosses, A13_DlrIsInvariantAndPositiveExactlyWhereMisclassified) {
 
 TEST(AttackLosses, RefuseTooFewClassesAndSeveralLabels) {
   const AttackLabels label{torch::tensor({0}, torch::kLong), torch::tensor({1}, torch::kLong)};
-  EXPECT_NE(testing::message_of<UsageError>([&] {
+  EXPECT_NE(testing::error_text<UsageError>([&] {
               attack_loss::dlr(test::row({1, 2}), label);
             }).find("at least 3 classes"),
             std::string::npos);
-  EXPECT_NE(testing::message_of<UsageError>([&] {
+  EXPECT_NE(testing::error_text<UsageError>([&] {
               attack_loss::targeted_dlr(test::row({1, 2, 3}), label);
             }).find("at least 4 classes"),
             std::string::npos);
-  EXPECT_NE(testing::message_of([&] {
+  EXPECT_NE(testing::error_text([&] {
               attack_loss::dlr(test::row({1, 2, 3}), {test::row({1, 0, 1})});
             }).find("sigmoid_cross_entropy"),
             std::string::npos);
-  EXPECT_NE(testing::message_of<UsageError>([] { attack_loss_named("cross_entropi"); }).find("cross_entropy"),
+  EXPECT_NE(testing::error_text<UsageError>([] { attack_loss_named("cross_entropi"); }).find("cross_entropy"),
             std::string::npos);
 }
 

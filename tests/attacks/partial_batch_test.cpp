@@ -87,7 +87,7 @@ TEST(PartialBatchModel, WithoutALimitNoOtherImageIsDamaged) {
   EXPECT_EQ(damage.correct_after, damage.correct_before);
   EXPECT_EQ(damage.changed, 0);
   PartialBatchModel among(model, batch, longs({1, 3}));
-  EXPECT_NE(testing::message_of([&] { among.forward(batch.pixels, {}); }).find("all of its 2 images"),
+  EXPECT_NE(testing::error_text([&] { among.forward(batch.pixels, {}); }).find("all of its 2 images"),
             std::string::npos);
 }
 
@@ -133,7 +133,7 @@ TEST(Transfer, EvaluatesTheImagesOfOneModelOnAnother) {
   EXPECT_GT(fooled, 0);
   EXPECT_NEAR(itself.success_rate(), fooled / 12, 1e-12);
   AttackedImageModel shifted(test::routed_vit(), {.range = {-1, 1}});
-  EXPECT_NE(testing::message_of([&] { transfer(attack, routed, shifted, batch); }).find("one range"),
+  EXPECT_NE(testing::error_text([&] { transfer(attack, routed, shifted, batch); }).find("one range"),
             std::string::npos);
 }
 

@@ -16,7 +16,7 @@
 namespace sparsight::threat_model_test {
 namespace {
 
-ThreatModel threat_of(const Json& settings) {
+ThreatModel parse_threat(const Json& settings) {
   ThreatOptions options;
   OptionSet set;
   options.declare(set);
@@ -25,7 +25,7 @@ ThreatModel threat_of(const Json& settings) {
 }
 
 std::string refusal(const Json& settings) {
-  return testing::message_of<UsageError>([&] { threat_of(settings); });
+  return testing::error_text<UsageError>([&] { parse_threat(settings); });
 }
 
 // Pixels of 0 and of 1 are among them, and gradients of 0, of both signs and NaN.
@@ -52,12 +52,12 @@ void expect_same_bits(at::ScalarType type, double epsilon, double step, const Pi
 }  // namespace
 
 TEST(ThreatModel, A20_ConvertsEpsilonBetweenRanges) {
-  EXPECT_DOUBLE_EQ(threat_of({{"epsilon", "8/255"}}).epsilon, 8.0 / 255);
-  EXPECT_DOUBLE_EQ(threat_of({{"epsilon", 0.25}}).epsilon, 0.25);
-  EXPECT_DOUBLE_EQ(threat_of({{"epsilon", 8}, {"range", "0..255"}}).epsilon, 8.0 / 255);
-  EXPECT_DOUBLE_EQ(threat_of({{"epsilon", "1/127.5"}, {"range", "-1..1"}}).epsilon, 1.0 / 255);
-  EXPECT_NEAR(in_range(threat_of({{"epsilon", "8/255"}}), {-1, 1}).epsilon, 0.062745, 5e-7);
-  EXPECT_EQ(in_range(threat_of({{"norm", "l2"}, {"epsilon", "0.5"}}), {-1, 1}).epsilon, 1);
+  EXPECT_DOUBLE_EQ(parse_threat({{"epsilon", "8/255"}}).epsilon, 8.0 / 255);
+  EXPECT_DOUBLE_EQ(parse_threat({{"epsilon", 0.25}}).epsilon, 0.25);
+  EXPECT_DOUBLE_EQ(parse_threat({{"epsilon", 8}, {"range", "0..255"}}).epsilon, 8.0 / 255);
+  EXPECT_DOUBLE_EQ(parse_threat({{"epsilon", "1/127.5"}, {"range", "-1..1"}}).epsilon, 1.0 / 255);
+  EXPECT_NEAR(in_range(parse_threat({{"epsilon", "8/255"}}), {-1, 1}).epsilon, 0.062745, 5e-7);
+  EXPECT_EQ(in_range(parse_threat({{"norm", "l2"}, {"epsilon", "0.5"}}), {-1, 1}).epsilon, 1);
 }
 
 TEST(ThreatModel, A20_AttacksFindTheSameImageInEitherRange) {

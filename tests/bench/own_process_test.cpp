@@ -16,7 +16,7 @@ TEST(OwnProcess, ReturnsWhatTheChildMeasured) {
                                            return std::vector<double>{1.5, -2};
                                          }),
             (std::vector<double>{1.5, -2}));
-  EXPECT_EQ(testing::message_of([] { bench::values_in_own_process(2, [] { return std::vector<double>{1}; }); }),
+  EXPECT_EQ(testing::error_text([] { bench::values_in_own_process(2, [] { return std::vector<double>{1}; }); }),
             "the process that measures memory has failed");
 }
 

@@ -144,7 +144,7 @@ TEST(Recipes, AreNamedAsTheOriginOfTheirValues) {
 }
 
 TEST(Recipes, AnUnknownOneIsRefused) {
-  EXPECT_EQ(testing::message_of<UsageError>([] { resolved("diet"); }),
+  EXPECT_EQ(testing::error_text<UsageError>([] { resolved("diet"); }),
             "my.toml:2: train.recipe must be one of none, deit, vit, vit_light, mobile_vmoe, got \"diet\"; did you "
             "mean \"deit\"?");
 }

@@ -28,7 +28,7 @@ class Compat : public ::testing::TestWithParam<std::string> {
   static std::string file(const std::string& name) {
     return test::source_path("tests/compat/" + GetParam() + "/" + name);
   }
-  static Json json_of(const std::string& name) { return Json::parse(read_file(file(name), 1 << 20)); }
+  static Json read_json(const std::string& name) { return Json::parse(read_file(file(name), 1 << 20)); }
 
   // The last evaluation of the test split that training wrote.
   static Json recorded_test() {
@@ -49,14 +49,14 @@ void expect_same_prediction(const Json& now, const Json& then) {
 TEST_P(Compat, PredictsAsThen) {
   const ProgramResult result = run_program({"predict", file("run"), file("image.png"), "--json", "--top", "4"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  expect_same_prediction(Json::parse(result.out), json_of("expected.json"));
+  expect_same_prediction(Json::parse(result.out), read_json("expected.json"));
 }
 
 TEST_P(Compat, ReplaysARoutingAsThen) {
   const ProgramResult result = run_program(
       {"predict", file("run"), file("image.png"), "--json", "--top", "4", "--routing", file("routing.safetensors")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  expect_same_prediction(Json::parse(result.out), json_of("expected.json"));
+  expect_same_prediction(Json::parse(result.out), read_json("expected.json"));
 }
 
 TEST_P(Compat, EvaluatesAsThen) {

@@ -36,7 +36,7 @@ void expect_every_flip_is_found(const std::string& path, const std::function<voi
     const size_t at = random() % bytes.size();
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
-    const std::string message = testing::message_of([&] { read(folder.write("damaged", damaged)); });
+    const std::string message = testing::error_text([&] { read(folder.write("damaged", damaged)); });
     ASSERT_NE(message, "") << "byte " << at;
     for (const TensorEntry& entry : header.tensors)
       if (at >= 8 + length + entry.begin && at < 8 + length + entry.end) {
@@ -49,8 +49,8 @@ void expect_every_flip_is_found(const std::string& path, const std::function<voi
 
 // The values are xxhsum's: printf abc | xxhsum -H3
 TEST(Checksum, IsXxh3) {
-  EXPECT_EQ(checksum_of(""), "2d06800538d394c2");
-  EXPECT_EQ(checksum_of("abc"), "78af5f94892f3950");
+  EXPECT_EQ(compute_checksum(""), "2d06800538d394c2");
+  EXPECT_EQ(compute_checksum("abc"), "78af5f94892f3950");
   Checksum pieces;
   pieces.update("a", 1);
   pieces.update("bc", 2);
@@ -93,7 +93,7 @@ TEST(Checksum, NoFlippedBitOfATorchFileChangesATensor) {
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
     NamedTensors read;
     const std::string message =
-        testing::message_of([&] { read = read_torch_pickle(folder.write("damaged.pt", damaged)); });
+        testing::error_text([&] { read = read_torch_pickle(folder.write("damaged.pt", damaged)); });
     refused += !message.empty();
     if (bit / 8 >= data && bit / 8 < data + weight.nbytes()) {
       ASSERT_NE(message.find("tensor weight does not match its checksum"), std::string::npos) << message;

@@ -46,7 +46,7 @@ std::vector<Section> sections() {
 Json resolved(const std::string& text) { return resolve(Config::from_text(text, "a.toml"), sections()); }
 
 std::string complaint(const std::string& text) {
-  return testing::message_of<UsageError>([&] { resolved(text); });
+  return testing::error_text<UsageError>([&] { resolved(text); });
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ TEST(Config, FromTablesSaysWhereEverySettingIsFrom) {
   EXPECT_EQ(config.tree(), (Json{{"train", {{"epochs", 3}}}}));
   EXPECT_EQ(config.origin("train.epochs"), "the test");
   EXPECT_EQ(Config::from_tables(Json(), "the test").tree(), Json::object());
-  EXPECT_EQ(testing::message_of<UsageError>([] {
+  EXPECT_EQ(testing::error_text<UsageError>([] {
               Config::from_tables({{"train", 3}}, "the test");
             }),
             "[train] must be a table, got 3");
@@ -98,7 +98,7 @@ TEST(Config, AnotherComponentLeavesOutWhatItDoesNotHave) {
   EXPECT_TRUE(ignored.empty());
   // Not what --set gives, what no component has, or what the file names a component for.
   const auto refusal = [&](const std::string& text, const std::vector<std::string>& overrides) {
-    return testing::message_of<UsageError>([&] { with(text, overrides); });
+    return testing::error_text<UsageError>([&] { with(text, overrides); });
   };
   EXPECT_EQ(refusal(file, {"optimizer.name=adam", "optimizer.momentum=0.1"}),
             "unknown setting optimizer.momentum (known: epsilon)");
@@ -132,7 +132,7 @@ TEST(Config, AnotherComponentLeavesOutWhatItRefuses) {
 TEST(Config, AnOverrideOfAnotherFormIsRefused) {
   for (const std::string wrong : {"epochs=3", "train.epochs", "train.=3", ".epochs=3", "=", ""}) {
     Config config = Config::from_text("", "a");
-    EXPECT_NE(testing::message_of<UsageError>([&] { config.set(wrong); }), "") << wrong;
+    EXPECT_NE(testing::error_text<UsageError>([&] { config.set(wrong); }), "") << wrong;
   }
 }
 
@@ -159,9 +159,9 @@ TEST(Config, ErrorsNameTheLineOfTheFileButNoLineForOverrides) {
   EXPECT_EQ(complaint("[train]\n\nepochs = 0\n"), "a.toml:3: train.epochs must be at least 1, got 0");
   Config config = Config::from_text("[train]\nepochs = 3\n", "a.toml");
   config.set("train.epochs=0");
-  EXPECT_EQ(testing::message_of<UsageError>([&] { resolve(config, sections()); }),
+  EXPECT_EQ(testing::error_text<UsageError>([&] { resolve(config, sections()); }),
             "train.epochs must be at least 1, got 0");
-  EXPECT_EQ(testing::message_of<UsageError>([&] { config.set("train.epochs=\xff"); }),
+  EXPECT_EQ(testing::error_text<UsageError>([&] { config.set("train.epochs=\xff"); }),
             "train.epochs must be UTF-8, got \"\\xff\"; give a path of other bytes a link with a UTF-8 name");
 }
 
@@ -171,7 +171,7 @@ TEST(Config, AKeyOutsideASectionIsRefusedWithItsLine) {
 
 TEST(Config, AFileThatCannotBeReadSaysWhyAndNamesTheNearest) {
   const auto complaint = [](const std::string& path) {
-    return testing::message_of<UsageError>([&] { Config::from_file(path); });
+    return testing::error_text<UsageError>([&] { Config::from_file(path); });
   };
   EXPECT_EQ(complaint("/nonexistent/a.toml"),
             "cannot read the configuration /nonexistent/a.toml: No such file or directory");

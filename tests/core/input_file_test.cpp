@@ -18,7 +18,7 @@ namespace sparsight::input_file_test {
 namespace {
 
 std::string complaint(const std::string& path) {
-  return testing::message_of([&] { read_file(path, 1000); });
+  return testing::error_text([&] { read_file(path, 1000); });
 }
 
 // What reading the configuration at `path` gives, or its error.
@@ -44,7 +44,7 @@ TEST(InputFile, ReadsRegularFilesAndWhatALinkLeadsTo) {
   ASSERT_EQ(symlink("a", folder.path("link").c_str()), 0);
   EXPECT_EQ(read_file(folder.path("a"), 4), "text");
   EXPECT_EQ(read_file(folder.path("link"), 4), "text");
-  EXPECT_EQ(testing::message_of([&] { read_file(folder.path("a"), 3); }),
+  EXPECT_EQ(testing::error_text([&] { read_file(folder.path("a"), 3); }),
             "cannot read " + folder.path("a") + ": it is larger than the 3 bytes allowed");
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 // Runs `body` in a child process and returns its exit code.
 template <class Body>
-int exit_code_of(Body body) {
+int child_exit_code(Body body) {
   const pid_t child = fork();
   if (child == 0) {
     close(STDERR_FILENO);
@@ -26,7 +26,7 @@ int exit_code_of(Body body) {
 }  // namespace
 
 TEST(Interrupt, FirstSignalOnlySetsTheFlag) {
-  EXPECT_EQ(exit_code_of([] {
+  EXPECT_EQ(child_exit_code([] {
               if (interrupted()) return 1;
               raise(SIGINT);
               return interrupted() ? 42 : 2;
@@ -35,7 +35,7 @@ TEST(Interrupt, FirstSignalOnlySetsTheFlag) {
 }
 
 TEST(Interrupt, TerminateIsLikeInterrupt) {
-  EXPECT_EQ(exit_code_of([] {
+  EXPECT_EQ(child_exit_code([] {
               raise(SIGTERM);
               return interrupted() ? 42 : 2;
             }),
@@ -43,7 +43,7 @@ TEST(Interrupt, TerminateIsLikeInterrupt) {
 }
 
 TEST(Interrupt, SecondSignalEndsAtOnce) {
-  EXPECT_EQ(exit_code_of([] {
+  EXPECT_EQ(child_exit_code([] {
               raise(SIGINT);
               raise(SIGINT);
               return 42;

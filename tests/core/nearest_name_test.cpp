@@ -42,12 +42,12 @@ TEST(NearestName, EmptyInputs) {
   EXPECT_EQ(nearest_name("", {"abc", "d"}), "d");
 }
 
-TEST(PositionOf, FindsANameOrSaysWhichThereAre) {
+TEST(FindPosition, FindsANameOrSaysWhichThereAre) {
   const std::vector<std::string> names{"gelu", "relu"};
-  EXPECT_EQ(position_of("relu", names, "activation"), 1u);
-  EXPECT_EQ(testing::message_of([&] { position_of("rely", names, "activation"); }),
+  EXPECT_EQ(find_position("relu", names, "activation"), 1u);
+  EXPECT_EQ(testing::error_text([&] { find_position("rely", names, "activation"); }),
             "unknown activation \"rely\"; did you mean \"relu\"? (known: gelu, relu)");
-  EXPECT_EQ(testing::message_of([&] { position_of("tanh\xff", names, "activation"); }),
+  EXPECT_EQ(testing::error_text([&] { find_position("tanh\xff", names, "activation"); }),
             "unknown activation \"tanh\\xff\" (known: gelu, relu)");
 }
 
@@ -58,7 +58,7 @@ TEST(EntryNamed, FindsTheEntry) {
   };
   const std::vector<Named> entries{{"one", 1}, {"two", 2}};
   EXPECT_EQ(entry_named("two", entries, "number").value, 2);
-  EXPECT_EQ(testing::message_of([&] { entry_named("tow", entries, "number"); }),
+  EXPECT_EQ(testing::error_text([&] { entry_named("tow", entries, "number"); }),
             "unknown number \"tow\"; did you mean \"two\"? (known: one, two)");
 }
 

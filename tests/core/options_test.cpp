@@ -39,7 +39,7 @@ std::string complaint(const Json& table) {
   EverythingOptions options;
   OptionSet set;
   options.declare(set);
-  return testing::message_of<UsageError>([&] { assign(set, table, "train"); });
+  return testing::error_text<UsageError>([&] { assign(set, table, "train"); });
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ TEST(Options, TheSameNameTwiceIsAnError) {
   OptionSet set;
   int64_t value = 0;
   set.integer("a", &value, {}, "");
-  EXPECT_EQ(testing::message_of<UsageError>([&] { set.integer("a", &value, {}, ""); }),
+  EXPECT_EQ(testing::error_text<UsageError>([&] { set.integer("a", &value, {}, ""); }),
             "the setting \"a\" is declared twice; give each its own name");
 }
 

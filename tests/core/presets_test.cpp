@@ -100,7 +100,7 @@ TEST(Presets, ChangeNothingOfAWholeConfiguration) {
 }
 
 TEST(Presets, LeaveComplaintsAboutNamesToTheCheck) {
-  EXPECT_EQ(testing::message_of<UsageError>([] {
+  EXPECT_EQ(testing::error_text<UsageError>([] {
               resolved("[train]\nrecipe = \"quick\"\n[optimizer]\nname = \"adam\"\n");
             }).substr(0, 39),
             "a.toml:4: unknown optimizer.name \"adam\"");

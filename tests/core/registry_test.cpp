@@ -44,14 +44,14 @@ TEST(Registry, KeepsTheOrderOfRegistration) {
 }
 
 TEST(Registry, UnknownNameAnswersWithTheNearestAndTheList) {
-  EXPECT_EQ(testing::message_of<UsageError>([] { operations().get("scales"); }),
+  EXPECT_EQ(testing::error_text<UsageError>([] { operations().get("scales"); }),
             "unknown operation \"scales\"; did you mean \"scale\"? (known: scale, shift)");
-  EXPECT_EQ(testing::message_of<UsageError>([] { operations().get("rotate\n"); }),
+  EXPECT_EQ(testing::error_text<UsageError>([] { operations().get("rotate\n"); }),
             "unknown operation \"rotate\\x0a\" (known: scale, shift)");
 }
 
 TEST(Registry, SettingsOfAnotherEntryAreUnknown) {
-  const std::string text = testing::message_of<UsageError>([] {
+  const std::string text = testing::error_text<UsageError>([] {
     operations().make("shift", {{"factor", 3}}, "op", 0);
   });
   EXPECT_NE(text.find("unknown setting op.factor"), std::string::npos) << text;
@@ -61,13 +61,13 @@ TEST(Registry, SettingsOfAllEntriesAreTaken) {
   auto registry = operations();
   registry.share<ShiftOptions>();
   const auto make = [](const auto&, double) { return [](double x) { return x; }; };
-  EXPECT_EQ(testing::message_of<UsageError>([&] { registry.add<ShiftOptions>("mine", "", make); }),
+  EXPECT_EQ(testing::error_text<UsageError>([&] { registry.add<ShiftOptions>("mine", "", make); }),
             "the operation \"mine\" declares a setting \"by\", which every operation has; give it another name");
   struct Named {
     std::string name;
     void declare(OptionSet& set) { set.text("name", &name, ""); }
   };
-  EXPECT_EQ(testing::message_of<UsageError>([&] { registry.add<Named>("mine", "", make); }),
+  EXPECT_EQ(testing::error_text<UsageError>([&] { registry.add<Named>("mine", "", make); }),
             "the operation \"mine\" declares a setting \"name\", which every operation has; give it another name");
   registry.add<ScaleOptions>("mine", "", make);
   EXPECT_EQ(registry.names().back(), "mine");

@@ -10,7 +10,7 @@ namespace sparsight::toml_test {
 namespace {
 
 std::string complaint(const std::string& text) {
-  return testing::message_of<UsageError>([&] { parse_toml(text, "a.toml"); });
+  return testing::error_text<UsageError>([&] { parse_toml(text, "a.toml"); });
 }
 
 }  // namespace

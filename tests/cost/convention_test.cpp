@@ -17,7 +17,7 @@ TEST(CostConvention, SaysWhatAMultiplyAddAndAnElementCountAs) {
 }
 
 TEST(CostConvention, AnUnknownNameListsTheKnownOnes) {
-  const std::string message = testing::message_of<UsageError>([] { cost_convention("flop"); });
+  const std::string message = testing::error_text<UsageError>([] { cost_convention("flop"); });
   EXPECT_NE(message.find("\"flops\""), std::string::npos) << message;
   EXPECT_NE(message.find("multiply_adds_padded"), std::string::npos) << message;
 }

@@ -46,11 +46,11 @@ TEST(Cost, WhatDoesNotFitIsAnError) {
   const Cost large{.multiply_adds = std::numeric_limits<int64_t>::max() / 2 + 1};
   const std::string error =
       "the cost of this model does not fit 64 bits; make its images, layers or experts smaller or fewer";
-  EXPECT_EQ(testing::message_of<Error>([&] { (void)(large + large); }), error);
-  EXPECT_EQ(testing::message_of<Error>([&] { (void)on_units(large, 2); }), error);
-  EXPECT_EQ(testing::message_of<Error>([&] { (void)on_average(large, 2.0); }), error);
-  EXPECT_EQ(testing::message_of<Error>([&] { (void)on_average(large, 1e300); }), error);
-  EXPECT_EQ(testing::message_of<Error>([&] { (void)copies(large, 3); }), error);
+  EXPECT_EQ(testing::error_text<Error>([&] { (void)(large + large); }), error);
+  EXPECT_EQ(testing::error_text<Error>([&] { (void)on_units(large, 2); }), error);
+  EXPECT_EQ(testing::error_text<Error>([&] { (void)on_average(large, 2.0); }), error);
+  EXPECT_EQ(testing::error_text<Error>([&] { (void)on_average(large, 1e300); }), error);
+  EXPECT_EQ(testing::error_text<Error>([&] { (void)copies(large, 3); }), error);
 }
 
 }  // namespace sparsight::cost_test

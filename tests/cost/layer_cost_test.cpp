@@ -19,7 +19,7 @@ struct LanguageModel {
   int64_t groups = 0;  // 0: a flat MoE with 4 experts per token, else two levels with 2 of 2
 };
 
-Cost cost_of(const LanguageModel& m) {
+Cost total_cost(const LanguageModel& m) {
   const Cost lstm = lstm_cost(m.width, m.units, m.projection);
   const Cost experts = experts_cost(mlp_cost({m.width, m.hidden}), m.experts, 4);
   const Cost router = m.groups > 0 ? hierarchical_router_cost(m.width, m.experts, m.groups, 2, kNoisy)
@@ -36,12 +36,12 @@ void expect_millions(Cost cost, double multiply_adds, double parameters, double 
 
 TEST(LayerCost, S40_ReproducesThePublishedFiguresToThreeDecimals) {
   constexpr double rounding = 0.0005;
-  expect_millions(cost_of({.experts = 256}), 8.651, 272.892, rounding);
-  expect_millions(cost_of({.experts = 4096, .groups = 16}), 8.929, 4303.372, rounding);
-  expect_millions(cost_of({.experts = 65536, .groups = 256}), 9.175, 68791.042, rounding);
-  expect_millions(cost_of({.experts = 131072, .groups = 256}), 9.699, 137577.628, rounding);
+  expect_millions(total_cost({.experts = 256}), 8.651, 272.892, rounding);
+  expect_millions(total_cost({.experts = 4096, .groups = 16}), 8.929, 4303.372, rounding);
+  expect_millions(total_cost({.experts = 65536, .groups = 256}), 9.175, 68791.042, rounding);
+  expect_millions(total_cost({.experts = 131072, .groups = 256}), 9.699, 137577.628, rounding);
   const Cost largest =
-      cost_of({.width = 1024, .units = 4096, .projection = 1024, .hidden = 8192, .experts = 256, .groups = 16});
+      total_cost({.width = 1024, .units = 4096, .projection = 1024, .hidden = 8192, .experts = 256, .groups = 16});
   EXPECT_NEAR(static_cast<double>(largest.multiply_adds) / 1e6, 142.705, rounding);  // MoE-143M
 }
 
@@ -51,11 +51,12 @@ TEST(LayerCost, S40_ReproducesTheTableOfLanguageModels) {
   expect_millions(lstm_cost(512, 2048, 512), 9.4, 9.4, rounding);                                  // LSTM-2048-512
   expect_millions(copies(lstm_cost(512, 512), 2) + mlp_cost({512, 4096}), 8.4, 8.4, rounding);     // MoE-1-Wide
   expect_millions(copies(lstm_cost(512, 512), 2) + mlp_cost({512, 1024, 4}), 8.4, 8.4, rounding);  // MoE-1-Deep
-  EXPECT_NEAR(static_cast<double>(cost_of({.experts = 4}).parameters) / 1e6, 8.4, rounding);       // MoE-4
-  expect_millions(cost_of({.experts = 32}), 8.4, 37.8, rounding);
-  expect_millions(cost_of({.experts = 256, .groups = 16}), 8.4, 272.9, rounding);
-  expect_millions(cost_of({.experts = 1024, .groups = 16}), 8.5, 1079.0, rounding);
-  expect_millions(cost_of({.width = 1024, .units = 1024, .hidden = 2048, .experts = 1024, .groups = 16}), 33.8, 4313.9,
+  EXPECT_NEAR(static_cast<double>(total_cost({.experts = 4}).parameters) / 1e6, 8.4, rounding);    // MoE-4
+  expect_millions(total_cost({.experts = 32}), 8.4, 37.8, rounding);
+  expect_millions(total_cost({.experts = 256, .groups = 16}), 8.4, 272.9, rounding);
+  expect_millions(total_cost({.experts = 1024, .groups = 16}), 8.5, 1079.0, rounding);
+  expect_millions(total_cost({.width = 1024, .units = 1024, .hidden = 2048, .experts = 1024, .groups = 16}), 33.8,
+                  4313.9,
                   rounding);  // MoE-34M
 }
 

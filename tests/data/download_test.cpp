@@ -12,11 +12,11 @@
 
 namespace sparsight::download_test {
 
-using testing::bytes_of;
 using testing::complaint;
 using testing::HttpServer;
 using testing::says;
 using testing::TemporaryFolder;
+using testing::to_bytes;
 
 // A server, a folder, and a body whose bytes encode their position.
 class Download : public ::testing::Test {
@@ -24,7 +24,7 @@ class Download : public ::testing::Test {
   Download() {
     setenv("no_proxy", "127.0.0.1", 1);
     for (int i = 0; i < 20000; ++i) body_ += static_cast<char>(i * i % 251);
-    digest_ = hash_bytes(bytes_of(body_));
+    digest_ = hash_bytes(to_bytes(body_));
     options_.first_pause = 0.01;
   }
 

@@ -14,14 +14,14 @@
 
 namespace sparsight::fetch_test {
 
-using testing::bytes_of;
 using testing::complaint;
 using testing::gzip;
 using testing::HttpServer;
 using testing::says;
 using testing::TemporaryFolder;
+using testing::to_bytes;
 
-std::string text_of(const std::string& path) {
+std::string read_text(const std::string& path) {
   const Bytes bytes = read_bytes(path);
   return std::string(bytes.begin(), bytes.end());
 }
@@ -57,7 +57,7 @@ TEST(Untar, AnArchiveUnpacksNoFurtherThanTheDataset) {
                    }),
                    "unpacks to more bytes than the dataset has"));
   untar(archive, {{"a", folder.path("a")}}, 11'000'000);
-  EXPECT_EQ(text_of(folder.path("a")), "body");
+  EXPECT_EQ(read_text(folder.path("a")), "body");
   EXPECT_TRUE(says(complaint([&] { untar("/dev/zero", {{"a", folder.path("a")}}); }), "not a regular file"));
 }
 
@@ -68,8 +68,8 @@ TEST(Untar, WritesWhatIsWantedAndNothingElse) {
                           tar_entry("./d/b", "") + kTarEnd;
   const std::string archive = folder.write("x.tar.gz", gzip(tar));
   untar(archive, {{"d/a", folder.path("a")}, {"d/b", folder.path("b")}});
-  EXPECT_EQ(text_of(folder.path("a")), std::string(1000, 'a'));
-  EXPECT_EQ(text_of(folder.path("b")), "");
+  EXPECT_EQ(read_text(folder.path("a")), std::string(1000, 'a'));
+  EXPECT_EQ(read_text(folder.path("b")), "");
   EXPECT_FALSE(std::filesystem::exists(folder.path("../evil")));
   EXPECT_TRUE(says(complaint([&] { untar(archive, {{"d/link", folder.path("l")}}); }), "has no d/link"));
 }
@@ -96,12 +96,12 @@ class Fetch : public ::testing::Test {
     packed_ = gzip("digits");
     archive_ = gzip(tar_entry("in/train.bin", "pixels") + tar_entry("in/names.txt", "cat\n") + kTarEnd);
     set_ = {"toy", "a toy", "none", "", {server_.address("/a/"), server_.address("/b/")}, {}};
-    set_.files.push_back({"digits.gz", hash_bytes(bytes_of(packed_)), hash_bytes(bytes_of("digits")), {}});
+    set_.files.push_back({"digits.gz", hash_bytes(to_bytes(packed_)), hash_bytes(to_bytes("digits")), {}});
     set_.files.push_back(
         {"toy.tar.gz",
-         hash_bytes(bytes_of(archive_), "md5"),
+         hash_bytes(to_bytes(archive_), "md5"),
          "",
-         {{"in/train.bin", "train.bin", hash_bytes(bytes_of("pixels"))}, {"in/names.txt", "names.txt", ""}}});
+         {{"in/train.bin", "train.bin", hash_bytes(to_bytes("pixels"))}, {"in/names.txt", "names.txt", ""}}});
     options_.to = folder_.path("toy");
     options_.download.first_pause = 0.01;
   }
@@ -112,9 +112,9 @@ class Fetch : public ::testing::Test {
   }
 
   void expect_whole() {
-    EXPECT_EQ(text_of(options_.to + "/train.bin"), "pixels");
-    EXPECT_EQ(text_of(options_.to + "/names.txt"), "cat\n");
-    EXPECT_EQ(text_of(options_.to + "/SHA256SUMS").substr(0, 64), hash_file(options_.to + "/digits.gz"));
+    EXPECT_EQ(read_text(options_.to + "/train.bin"), "pixels");
+    EXPECT_EQ(read_text(options_.to + "/names.txt"), "cat\n");
+    EXPECT_EQ(read_text(options_.to + "/SHA256SUMS").substr(0, 64), hash_file(options_.to + "/digits.gz"));
     EXPECT_FALSE(std::filesystem::exists(options_.to + "/toy.tar.gz"));
   }
 
@@ -167,8 +167,8 @@ TEST_F(Fetch, TakesAFolderHoweverItIsPacked) {
   folder_.write("have/in/names.txt", "cat\n");
   options_.from = folder_.path("have");
   fetch_set(set_, options_);
-  EXPECT_EQ(text_of(options_.to + "/digits"), "digits");
-  EXPECT_EQ(text_of(options_.to + "/train.bin"), "pixels");
+  EXPECT_EQ(read_text(options_.to + "/digits"), "digits");
+  EXPECT_EQ(read_text(options_.to + "/train.bin"), "pixels");
   EXPECT_TRUE(server_.requests().empty());
 
   folder_.write("packed/digits.gz", gzip("digits") + std::string(3, '\0'));  // packed by someone else
@@ -176,7 +176,7 @@ TEST_F(Fetch, TakesAFolderHoweverItIsPacked) {
   options_.from = folder_.path("packed");
   options_.to = folder_.path("third");
   fetch_set(set_, options_);
-  EXPECT_EQ(text_of(options_.to + "/train.bin"), "pixels");
+  EXPECT_EQ(read_text(options_.to + "/train.bin"), "pixels");
 }
 
 TEST_F(Fetch, RefusesAFolderWithOtherFiles) {
@@ -222,10 +222,10 @@ TEST(RemoteSets, WeightsAreWellFormed) {
 
 // The first digits of the SHA-256 of weights are known.
 TEST_F(Fetch, ChecksTheFirstDigitsOfADigest) {
-  set_.files = {{"w.pth", hash_bytes(bytes_of("weights")).substr(0, 8), "", {}}};
+  set_.files = {{"w.pth", hash_bytes(to_bytes("weights")).substr(0, 8), "", {}}};
   server_.answer("/a/w.pth", {{"weights"}});
   fetch_set(set_, options_);
-  EXPECT_EQ(text_of(options_.to + "/w.pth"), "weights");
+  EXPECT_EQ(read_text(options_.to + "/w.pth"), "weights");
   const size_t requests = server_.requests().size();
   fetch_set(set_, options_);
   EXPECT_EQ(server_.requests().size(), requests);
@@ -236,7 +236,7 @@ TEST_F(Fetch, ChecksTheFirstDigitsOfADigest) {
   folder_.write("have/w.pth", "weights");
   options_.from = folder_.path("have");
   fetch_set(set_, options_);
-  EXPECT_EQ(text_of(options_.to + "/w.pth"), "weights");
+  EXPECT_EQ(read_text(options_.to + "/w.pth"), "weights");
 }
 
 }  // namespace sparsight::fetch_test

@@ -29,7 +29,7 @@ TEST(KnownSuperclasses, Cifar10IsDividedIntoVehiclesAndAnimals) {
 
 TEST(KnownSuperclasses, M27_Cifar100HasItsTwentyCoarseClasses) {
   const DataInfo info = divided(cifar100_fine_names());
-  EXPECT_EQ(info.super_class_of, cifar100_coarse_of());
+  EXPECT_EQ(info.super_class_of, cifar100_fine_to_coarse());
   EXPECT_EQ(info.super_classes, cifar100_coarse_names());
 }
 

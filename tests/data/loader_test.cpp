@@ -19,8 +19,8 @@
 namespace sparsight::loader_test {
 namespace {
 
-using testing::message_of;
-using testing::warnings_of;
+using testing::collect_warnings;
+using testing::error_text;
 
 // Image i is 6x6 and filled with i; classes 0, 1, 2 hold 60 %, 30 % and 10 % of the images, domains alternate.
 class Numbers : public DataSet {
@@ -180,7 +180,7 @@ TEST(Loader, AnUnreadableImageSaysHowToFindAllAndHowToGoOn) {
   Loader loader(std::make_shared<Numbers>(8, /*unreadable=*/6), {}, {}, options(8, 0), 1);
   loader.start(0);
   EXPECT_EQ(
-      message_of([&] { loader.next(); }),
+      error_text([&] { loader.next(); }),
       "cannot read number 6; `sparsight data verify` lists all such images, and loader.on_bad_image = \"skip\" goes "
       "on without them");
 }
@@ -191,9 +191,9 @@ TEST(Loader, NamesAndCountsAnUnreadableImageOnce) {
     skip.on_bad_image = "skip";
     Loader loader(std::make_shared<Numbers>(20, /*unreadable=*/6), {}, {}, skip, 1);
     EXPECT_EQ(loader.unreadable(), 0);
-    const std::string first = warnings_of([&] { all_batches(loader, 0); });
+    const std::string first = collect_warnings([&] { all_batches(loader, 0); });
     EXPECT_EQ(first, "warning: skipped an image: cannot read number 6\n") << workers;
-    EXPECT_EQ(warnings_of([&] { all_batches(loader, 1); }), "") << workers;
+    EXPECT_EQ(collect_warnings([&] { all_batches(loader, 1); }), "") << workers;
     EXPECT_EQ(loader.unreadable(), 1);
   }
 }
@@ -268,7 +268,7 @@ TEST(Loader, G39_DomainsMayHaveTransformsOfTheirOwn) {
       return found;
     };
     EXPECT_EQ(sides(), (std::vector<int64_t>{6, 6, 6, 6}));
-    loader->set_transforms_of({false, true}, {Json::parse(R"([{"op": "center_crop", "size": 2}])"), "transforms"});
+    loader->set_domain_transforms({false, true}, {Json::parse(R"([{"op": "center_crop", "size": 2}])"), "transforms"});
     EXPECT_EQ(sides(), (std::vector<int64_t>{6, 2, 6, 2}));
   }
 }

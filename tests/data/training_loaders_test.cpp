@@ -53,8 +53,8 @@ std::vector<Batch> take(EndlessLoader& loader, int64_t from, int64_t count) {
   return batches;
 }
 
-std::string error_of(const LoaderOptions& options) {
-  return testing::message_of<UsageError>([&] { loaders(options); });
+std::string loader_error(const LoaderOptions& options) {
+  return testing::error_text<UsageError>([&] { loaders(options); });
 }
 
 TEST(TrainingLoaders, OneForEachDomainWithImagesAndABatchOfItsOwn) {
@@ -107,15 +107,16 @@ TEST(TrainingLoaders, RepeatImagesOfASmallDomainInBalancedBatches) {
   }
   for (const char* sampling : {"shuffle", "replacement"}) {
     wanted.sampling = sampling;
-    EXPECT_NE(error_of(wanted).find("the domain a has 10 training images"), std::string::npos) << sampling;
+    EXPECT_NE(loader_error(wanted).find("the domain a has 10 training images"), std::string::npos) << sampling;
   }
 }
 
 TEST(TrainingLoaders, RefuseSettingsThatDoNotFitTheData) {
-  EXPECT_EQ(error_of(options(true)), "");
-  EXPECT_NE(error_of(options(true, {3})).find("has 1 numbers, but 2 domains have training images"), std::string::npos);
-  EXPECT_NE(error_of(options(false, {3, 3})).find("set loader.per_domain = true"), std::string::npos);
-  EXPECT_NE(error_of(options(true, {11, 4}))
+  EXPECT_EQ(loader_error(options(true)), "");
+  EXPECT_NE(loader_error(options(true, {3})).find("has 1 numbers, but 2 domains have training images"),
+            std::string::npos);
+  EXPECT_NE(loader_error(options(false, {3, 3})).find("set loader.per_domain = true"), std::string::npos);
+  EXPECT_NE(loader_error(options(true, {11, 4}))
                 .find("the domain a has 10 training images, fewer than its batch size of 11; "
                       "lower loader.batch or loader.domain_batch, or set loader.drop_last = "
                       "false"),

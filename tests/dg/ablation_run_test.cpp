@@ -30,7 +30,7 @@ const AblationRow& row_named(const std::vector<AblationRow>& rows, const std::st
   return *found;
 }
 
-std::string line_of(int64_t environment, double in, const DgRun& run) {
+std::string result_line(int64_t environment, double in, const DgRun& run) {
   nlohmann::ordered_json args = dg_arguments(run);
   args["test_envs"] = {environment};
   nlohmann::ordered_json line{{"args", args}, {"step", 0}};
@@ -125,11 +125,11 @@ TEST(AblationRun, RefusesWhatCannotBeBuilt) {
   DgAblation ablation = on_pacs();
   ablation.run.overrides = {"moe.experts=2"};
   ablation.factors = ablations_named({"k"});
-  const std::string message = testing::message_of([&] { ablation_rows(ablation); });
+  const std::string message = testing::error_text([&] { ablation_rows(ablation); });
   EXPECT_NE(message.find("k 4: "), std::string::npos) << message;
   EXPECT_NE(message.find("--only"), std::string::npos) << message;
   ablation.run.model = "resnet50", ablation.run.overrides = {};
-  EXPECT_NE(testing::message_of([&] { ablation_rows(ablation); }).find("--model gmoe"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { ablation_rows(ablation); }).find("--model gmoe"), std::string::npos);
 }
 
 // Trials of the baseline have 50 and 60 %, of the linear router 52 and 64 %: +2 and +4, mean 3, deviation sqrt(2),
@@ -147,7 +147,7 @@ TEST(AblationRun, G57_TheTableHasTheDifferenceOverPairs) {
     DgRun run = ablation.run;
     run.model = "gmoe", run.trial_seed = job["trial_seed"];
     std::filesystem::create_directories(store.job_folder(job) + "/run");
-    write_file_atomically(store.job_folder(job) + "/run/results.jsonl", line_of(0, in, run));
+    write_file_atomically(store.job_folder(job) + "/run/results.jsonl", result_line(0, in, run));
   }
   const DgTable table = ablation_table(ablation, rows, store);
   ASSERT_EQ(table.rows.size(), 3u);

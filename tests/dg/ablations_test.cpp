@@ -12,7 +12,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-Strings settings_of(const std::string& factor) {
+Strings factor_settings(const std::string& factor) {
   Strings all;
   const Ablation ablation = ablations_named({factor}).front();
   for (const AblationSetting& setting : ablation.settings)
@@ -24,16 +24,17 @@ Strings settings_of(const std::string& factor) {
 
 // Section 7.5 of the specification, key by key.
 TEST(Ablations, G57_CoverEveryKey) {
-  EXPECT_EQ(settings_of("router"), (Strings{"router.name=cosine", "router.name=softmax_topk"}));
-  EXPECT_EQ(settings_of("temperature"), (Strings{"router.learn_temperature=true", "router.learn_temperature=false"}));
-  EXPECT_EQ(settings_of("experts"),
+  EXPECT_EQ(factor_settings("router"), (Strings{"router.name=cosine", "router.name=softmax_topk"}));
+  EXPECT_EQ(factor_settings("temperature"),
+            (Strings{"router.learn_temperature=true", "router.learn_temperature=false"}));
+  EXPECT_EQ(factor_settings("experts"),
             (Strings{"moe.experts=2", "moe.experts=4", "moe.experts=6", "moe.experts=8", "moe.experts=12"}));
-  EXPECT_EQ(settings_of("k"), (Strings{"router.k=1", "router.k=2", "router.k=4"}));
-  EXPECT_EQ(settings_of("noise"), (Strings{"router.noise=1", "router.noise=0"}));
-  EXPECT_EQ(settings_of("importance_loss"), (Strings{"losses.vmoe_importance=-1", "losses.vmoe_importance=0"}));
-  EXPECT_EQ(settings_of("load_loss"), (Strings{"losses.vmoe_load=-1", "losses.vmoe_load=0"}));
-  EXPECT_EQ(settings_of("initial_experts"), (Strings{"train.upcycle=copy", "train.upcycle=random"}));
-  EXPECT_EQ(settings_of("size"), (Strings{"model.size=tiny", "model.size=small", "model.size=base"}));
+  EXPECT_EQ(factor_settings("k"), (Strings{"router.k=1", "router.k=2", "router.k=4"}));
+  EXPECT_EQ(factor_settings("noise"), (Strings{"router.noise=1", "router.noise=0"}));
+  EXPECT_EQ(factor_settings("importance_loss"), (Strings{"losses.vmoe_importance=-1", "losses.vmoe_importance=0"}));
+  EXPECT_EQ(factor_settings("load_loss"), (Strings{"losses.vmoe_load=-1", "losses.vmoe_load=0"}));
+  EXPECT_EQ(factor_settings("initial_experts"), (Strings{"train.upcycle=copy", "train.upcycle=random"}));
+  EXPECT_EQ(factor_settings("size"), (Strings{"model.size=tiny", "model.size=small", "model.size=base"}));
   const Ablation placement = ablations_named({"placement"}).front();
   ASSERT_EQ(placement.settings.size(), 2u);
   EXPECT_EQ(placement.settings[0].blocks(12), (std::vector<int64_t>{8, 10}));
@@ -57,7 +58,7 @@ TEST(Ablations, OwnFactors) {
   EXPECT_EQ(own_ablation("a.b=\"x,y\",z").settings.size(), 2u);
   for (const char* wrong : {"", "router.k", "k=1", "router.k=", "router.k=1,", ".k=1", "router.=1", "router.k=1,1"})
     EXPECT_THROW(own_ablation(wrong), UsageError) << wrong;
-  const std::string message = testing::message_of([] { ablations_named({"routr"}); });
+  const std::string message = testing::error_text([] { ablations_named({"routr"}); });
   EXPECT_NE(message.find("did you mean \"router\""), std::string::npos) << message;
 }
 

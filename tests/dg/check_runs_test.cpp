@@ -17,10 +17,10 @@
 namespace sparsight::check_runs_test {
 namespace {
 
-using testing::message_of;
+using testing::error_text;
 
 std::string refusal(const DgRun& run) {
-  return testing::message_of([&] { check_runs({run}); });
+  return testing::error_text([&] { check_runs({run}); });
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ TEST(CheckRuns, AnAlgorithmSaysHowManyEnvironmentsItNeeds) {
   run.set = "colored_mnist", run.test_envs = {0, 1}, run.algorithm = "irm";
   std::set<std::string> warned;
   const AlgorithmFacts needs_two{.domains = 2};
-  const std::string message = testing::message_of([&] { check_run(run, 3, needs_two, warned); });
+  const std::string message = testing::error_text([&] { check_run(run, 3, needs_two, warned); });
   EXPECT_NE(message.find("algorithm irm needs at least 2 training environments; with 2 of 3 tested there is 1;"),
             std::string::npos)
       << message;
@@ -118,14 +118,14 @@ TEST(DgSweep, ABillionTrialsArePlannedAtOnce) {
   EXPECT_EQ(runs.back().trial_seed, 999'999'999);
   EXPECT_EQ(plan_jobs(sweep_jobs(sweep), nullptr).jobs, 10'000'000'000'000);
   sweep.hparams = 1'000'000'000;
-  EXPECT_EQ(message_of<UsageError>([&] { sweep_runs(sweep); }),
+  EXPECT_EQ(error_text<UsageError>([&] { sweep_runs(sweep); }),
             "the sweep has more than 10^15 runs; use fewer trials or hyper-parameter seeds");
 }
 
 TEST(DgSweep, NothingIsNamedTwice) {
   DgSweep sweep;
   sweep.run.set = "pacs", sweep.algorithms = {"erm", "irm", "erm"};
-  const auto message = [&] { return message_of<UsageError>([&] { sweep_runs(sweep); }); };
+  const auto message = [&] { return error_text<UsageError>([&] { sweep_runs(sweep); }); };
   EXPECT_EQ(message(), "the algorithm erm is named twice; give each once");
   sweep.algorithms = {"erm"}, sweep.models = {"vit", "vit"};
   EXPECT_EQ(message(), "the model vit is named twice; give each once");

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kSize = 28;
 
-Json transforms_of(const std::string& set, const char* part) {
+Json dg_transforms(const std::string& set, const char* part) {
   DgRun run;
   run.set = set, run.model = "vit", run.image_size = kSize;
   return dg_config(run)["transforms"][part];
@@ -90,7 +90,7 @@ void expect_reference(const Json& steps, const char* kind, at::IntArrayRef size)
 }  // namespace
 
 TEST(DomainBedTransforms, G38_TrainingEqualsTheReference) {
-  expect_reference(transforms_of("pacs", "train"), "photographs", golden_image("input.ppm").sizes().slice(1));
+  expect_reference(dg_transforms("pacs", "train"), "photographs", golden_image("input.ppm").sizes().slice(1));
   int64_t mirrored = 0, grey = 0;
   const Json all = cases("photographs");
   for (const Json& one : all) mirrored += one["mirrored"].get<bool>(), grey += one["grey"].get<bool>();
@@ -102,14 +102,14 @@ TEST(DomainBedTransforms, G38_TrainingEqualsTheReference) {
 
 TEST(DomainBedTransforms, G38_TestEqualsTheReference) {
   EXPECT_EQ(largest_difference(
-                transformed(transforms_of("pacs", "eval"), golden_image("input.ppm"), RandomStream(0, "golden")),
+                transformed(dg_transforms("pacs", "eval"), golden_image("input.ppm"), RandomStream(0, "golden")),
                 golden_image("domainbed_test.ppm")),
             0);
 }
 
 // Resized to the square first, and cropped from that.
 TEST(DomainBedTransforms, G38_WildsEqualsTheReference) {
-  expect_reference(transforms_of("wilds_fmow", "train"), "wilds", {kSize, kSize});
+  expect_reference(dg_transforms("wilds_fmow", "train"), "wilds", {kSize, kSize});
 }
 
 }  // namespace sparsight::dg_pixels_test

@@ -81,28 +81,28 @@ TEST(DgHyperparameters, EveryAlgorithmTakesWhatItSamples) {
 // What a run of PACS, hyper-parameter seed 1 and trial 0, gets under names other than the usual ones, and by dataset:
 // DomainBed's values (tests/golden/domainbed/protocol.json).
 TEST(DgRun, G33_AlgorithmsGetWhatDomainBedGivesThem) {
-  const auto config_of = [](const char* algorithm, int64_t seed, const char* set = "pacs", const char* model = "") {
+  const auto make_config = [](const char* algorithm, int64_t seed, const char* set = "pacs", const char* model = "") {
     DgRun run;
     run.set = set, run.algorithm = algorithm, run.model = model, run.hparams_seed = seed;
     return dg_config(run);
   };
   for (const char* algorithm : {"dann", "cdann"}) {
-    const Json config = config_of(algorithm, 1);
+    const Json config = make_config(algorithm, 1);
     EXPECT_EQ(config["optimizer"]["lr"], 0.00018927227584350511);          // lr_g, not lr: 2.70e-5
     EXPECT_EQ(config["optimizer"]["weight_decay"], 0.003716490191663224);  // weight_decay_g
     EXPECT_NE(config["algorithm"]["lr_d"], config["optimizer"]["lr"]);
-    EXPECT_EQ(config_of(algorithm, 0, "pacs", "gmoe")["optimizer"]["lr"], 3e-5);  // the model's default
+    EXPECT_EQ(make_config(algorithm, 0, "pacs", "gmoe")["optimizer"]["lr"], 3e-5);  // the model's default
   }
-  EXPECT_EQ(config_of("transfer", 0)["algorithm"]["gda"], false);
-  EXPECT_EQ(config_of("transfer", 1)["algorithm"]["gda"], true);
-  EXPECT_EQ(config_of("urm", 0)["algorithm"]["output"], "tanh");
-  EXPECT_EQ(config_of("urm", 1)["algorithm"]["output"], "relu");
-  EXPECT_EQ(config_of("eqrm", 1)["algorithm"]["burn_in"], 423.2761238000087);
-  EXPECT_EQ(config_of("rdm", 1)["loader"]["batch"], 97);
-  EXPECT_EQ(config_of("rdm", 0, "domain_net")["algorithm"]["lambda"], 0.5);
-  EXPECT_EQ(config_of("adrmx", 1)["optimizer"]["lr"], 3e-5);
-  EXPECT_EQ(config_of("adrmx", 1)["optimizer"]["weight_decay"], 0.0);  // drawn, but not used
-  EXPECT_EQ(config_of("adrmx", 0, "colored_mnist")["optimizer"]["lr"], 3e-3);
+  EXPECT_EQ(make_config("transfer", 0)["algorithm"]["gda"], false);
+  EXPECT_EQ(make_config("transfer", 1)["algorithm"]["gda"], true);
+  EXPECT_EQ(make_config("urm", 0)["algorithm"]["output"], "tanh");
+  EXPECT_EQ(make_config("urm", 1)["algorithm"]["output"], "relu");
+  EXPECT_EQ(make_config("eqrm", 1)["algorithm"]["burn_in"], 423.2761238000087);
+  EXPECT_EQ(make_config("rdm", 1)["loader"]["batch"], 97);
+  EXPECT_EQ(make_config("rdm", 0, "domain_net")["algorithm"]["lambda"], 0.5);
+  EXPECT_EQ(make_config("adrmx", 1)["optimizer"]["lr"], 3e-5);
+  EXPECT_EQ(make_config("adrmx", 1)["optimizer"]["weight_decay"], 0.0);  // drawn, but not used
+  EXPECT_EQ(make_config("adrmx", 0, "colored_mnist")["optimizer"]["lr"], 3e-3);
 }
 
 // Section 4: what is chosen by the authors is listed with its default, and not sampled.
@@ -209,7 +209,7 @@ TEST(DgRun, AFolderWithAnotherRunIsRefused) {
   folder.write("config.toml", to_toml(dg_config(run)));
   EXPECT_NO_THROW(check_same_run(dg_config(run), folder.path()));
   run.test_envs = {3};
-  const std::string message = testing::message_of([&] { check_same_run(dg_config(run), folder.path()); });
+  const std::string message = testing::error_text([&] { check_same_run(dg_config(run), folder.path()); });
   EXPECT_NE(message.find(" holds another run: its data/test_envs/0 is 0, not 3;"), std::string::npos) << message;
   EXPECT_NE(message.find("choose another folder"), std::string::npos) << message;
 }

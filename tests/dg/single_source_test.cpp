@@ -40,7 +40,7 @@ TEST(SingleSource, G46_ItsTableOfOwnRuns) {
   EXPECT_EQ(gmoe.facts[1].text, "+30.0 %");
   EXPECT_EQ(gmoe.facts[2].text, "+23.3 %");
   EXPECT_EQ(single_source_tables(results, "erm (gmoe)")[0].rows[1].facts[0].text, "-9.1 %");
-  const std::string message = testing::message_of([&] { single_source_tables(results, "erm (vit)"); });
+  const std::string message = testing::error_text([&] { single_source_tables(results, "erm (vit)"); });
   EXPECT_NE(message.find("its rows are erm (gmoe), erm (resnet50)"), std::string::npos) << message;
 }
 
@@ -68,16 +68,16 @@ TEST(SingleSource, G46_CostsStandBesideTheGains) {
 TEST(SingleSource, OtherRunsAreNotOfASingleSource) {
   DgResult usual = run("erm", {{.5, .5, .5}});
   usual.name.test_envs = {0};
-  EXPECT_EQ(single_source_of(usual), -1);
+  EXPECT_EQ(find_single_source(usual), -1);
   EXPECT_TRUE(single_source_tables({usual}).empty());
   usual.name.test_envs = {1, 2};
-  EXPECT_EQ(single_source_of(usual), 0);
+  EXPECT_EQ(find_single_source(usual), 0);
 }
 
 // Two environments: a run that tests one of them is of the usual tables.
 TEST(SingleSource, TwoEnvironmentsAreNoSingleSource) {
   DgResult result{{"toy", "erm", {0}, 0, 0}, {{0, {.5, .5}, {.5, .5}}}};
-  EXPECT_EQ(single_source_of(result), -1);
+  EXPECT_EQ(find_single_source(result), -1);
 }
 
 // Beside DomainNet's painting stand the rows of table 3, with the gains of the paper.

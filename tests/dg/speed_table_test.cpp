@@ -86,7 +86,7 @@ TEST(DgSpeed, RefusesWhatIsNoMeasurement) {
     for (const ordered_json& value :
          {ordered_json(-1), ordered_json("fast"), ordered_json(1e300), ordered_json::array()}) {
       if (std::string(key) == "images_per_s" || value.is_null()) continue;  // read only beside a time
-      const std::string message = testing::message_of([&] { dg_result({line(0, {{key, value}})}); });
+      const std::string message = testing::error_text([&] { dg_result({line(0, {{key, value}})}); });
       EXPECT_EQ(message, std::string("\"") + key + "\" must be a number of at least 0") << value;
     }
   for (const ordered_json& cost : {ordered_json(3), ordered_json::object(), ordered_json{{"parameters", -1}},

@@ -37,15 +37,15 @@ std::shared_ptr<ImageModel> tiny_vit_moe(const std::vector<std::string>& setting
   return model;
 }
 
-at::Tensor logits_of(ImageModel& model, const at::Tensor& images) {
+at::Tensor compute_logits(ImageModel& model, const at::Tensor& images) {
   return model.forward({.images = images, .mode = {.dropout = true}}).logits;
 }
 
 // |d(sum of squares of logits) / d images|²
-at::Tensor gradient_norm_of(ImageModel& model, const at::Tensor& images) {
+at::Tensor input_gradient_norm(ImageModel& model, const at::Tensor& images) {
   const at::AutoGradMode with_grad(true);
   const TwiceDifferentiable twice;
-  const at::Tensor loss = logits_of(model, images).square().sum();
+  const at::Tensor loss = compute_logits(model, images).square().sum();
   return torch::autograd::grad({loss}, {images}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0].square().sum();
 }
 
@@ -68,25 +68,25 @@ TEST(TwiceDifferentiable, SecondDerivativesEqualNumericOnes) {
                                "blocks.1.mlp.experts.b2", "head.weight"})
         if (name == part) inputs.push_back(tensor);
     ASSERT_EQ(inputs.size(), 5u);
-    EXPECT_LT(test::gradient_error([&] { return gradient_norm_of(*model, images); }, inputs, 1e-6), 1e-4);
+    EXPECT_LT(test::gradient_error([&] { return input_gradient_norm(*model, images); }, inputs, 1e-6), 1e-4);
   }
 }
 
 // The kernels and torch's operations compute the same.
 TEST(TwiceDifferentiable, ChangesNoValues) {
   const auto model = tiny_vit_moe({});
-  const at::Tensor images = images_for(at::kFloat), plain = logits_of(*model, images);
+  const at::Tensor images = images_for(at::kFloat), plain = compute_logits(*model, images);
   const at::Tensor gradient = torch::autograd::grad({plain.square().sum()}, {images})[0];
-  EXPECT_THROW(torch::autograd::grad({logits_of(*model, images).sum()}, {images}, {}, true, /*create_graph=*/true),
+  EXPECT_THROW(torch::autograd::grad({compute_logits(*model, images).sum()}, {images}, {}, true, /*create_graph=*/true),
                Error);
   {
     const TwiceDifferentiable twice;
-    const at::Tensor logits = logits_of(*model, images);
+    const at::Tensor logits = compute_logits(*model, images);
     EXPECT_TRUE(near(logits, plain, 1e-4));
     EXPECT_TRUE(near(torch::autograd::grad({logits.square().sum()}, {images})[0], gradient, 1e-3));
   }
-  EXPECT_TRUE(at::equal(logits_of(*model, images), plain));  // back on the kernels
-  EXPECT_NO_THROW(gradient_norm_of(*model, images).backward());
+  EXPECT_TRUE(at::equal(compute_logits(*model, images), plain));  // back on the kernels
+  EXPECT_NO_THROW(input_gradient_norm(*model, images).backward());
 }
 
 }  // namespace sparsight::twice_differentiable_test

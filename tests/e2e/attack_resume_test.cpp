@@ -70,7 +70,7 @@ TEST_F(AttackResume, AnAttackWithinAPieceIsSaved) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     set_interrupted(true);
   });
-  const std::string message = message_of([&] { run_attack(request); });
+  const std::string message = error_text([&] { run_attack(request); });
   interrupt.join();
   set_interrupted(false);
   EXPECT_NE(message.find("interrupted; run the same command again"), std::string::npos) << message;
@@ -78,7 +78,7 @@ TEST_F(AttackResume, AnAttackWithinAPieceIsSaved) {
   // It is what the attack goes on from: a damaged one is refused.
   const std::string saved = read_file(state, 1 << 28);
   write_file_atomically(state, saved.substr(0, saved.size() / 2));
-  const std::string damaged = message_of([&] { run_attack(request); });
+  const std::string damaged = error_text([&] { run_attack(request); });
   EXPECT_NE(damaged.find("000000000-000000064.state of the attack is damaged ("), std::string::npos) << damaged;
   write_file_atomically(state, saved);
   const Json resumed = run_attack(request);

@@ -53,7 +53,7 @@ TEST_F(DgVerb, G56_InferenceHasSpeedAndMemoryToo) {
 // The same weights are evaluated: the images of the test environment are the same with and without, those of the others
 // are not, so that the loss on their "out" images differs.
 TEST_F(DgVerb, G39_TrainingEnvironmentsAreAugmentedWhereTheyValidateUnlessThatIsOff) {
-  const auto loss_of = [](const std::string& run) {
+  const auto last_loss = [](const std::string& run) {
     const std::string metrics = read_file(run + "/metrics.jsonl", size_t{1} << 24);
     const size_t begin = metrics.find(R"({"kind":"eval","split":"val")");
     return Json::parse(metrics.substr(begin, metrics.find('\n', begin) - begin)).at("loss").get<double>();
@@ -64,7 +64,7 @@ TEST_F(DgVerb, G39_TrainingEnvironmentsAreAugmentedWhereTheyValidateUnlessThatIs
   const std::vector<Json> augmented = results(at("augmented")), resized = results(at("resized"));
   for (size_t i = 0; i < augmented.size(); ++i)
     for (const char* key : {"env1_in_acc", "env1_out_acc", "loss"}) EXPECT_EQ(augmented[i].at(key), resized[i].at(key));
-  EXPECT_GT(std::abs(loss_of(at("augmented")) - loss_of(at("resized"))), 1e-6);
+  EXPECT_GT(std::abs(last_loss(at("augmented")) - last_loss(at("resized"))), 1e-6);
 }
 
 // Three domains of generated shapes train, the fourth is tested. Three classes: chance is a third.

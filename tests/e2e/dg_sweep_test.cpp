@@ -167,11 +167,11 @@ TEST_F(DgVerb, ASweepNamesItsRunsAndWarnsOnce) {
     fs::copy_file(an_image(domain.path()), domain.path() / "nothing" / "only.png");
   std::string sweep = std::string("sweep --trials 1 --hparams 1 --no-pairs") + kSmall;
   sweep.replace(sweep.find("DOMAINS"), std::string("DOMAINS").size(), folder);
-  std::vector<std::string> words_of = words(sweep);
-  words_of.insert(words_of.end(), {"--out", at("named")});
+  std::vector<std::string> command_words = words(sweep);
+  command_words.insert(command_words.end(), {"--out", at("named")});
   ProgramOptions options;
   options.timeout_seconds = 300;
-  const ProgramResult done = run_program(words_of, options);
+  const ProgramResult done = run_program(command_words, options);
   ASSERT_EQ(done.exit_code, 0) << done.err;
   for (int e = 0; e < 4; ++e)
     EXPECT_NE(done.err.find(
@@ -190,9 +190,9 @@ TEST_F(DgVerb, ASweepNamesItsRunsAndWarnsOnce) {
 TEST_F(DgVerb, AnInterruptedRunSaysHowToGoOn) {
   std::string train = std::string("train --test-envs 1 --set train.checkpoint_every=2") + kSmall;
   train.replace(train.find("--steps 6"), 9, "--steps 100000");
-  std::vector<std::string> words_of = words(train);
-  words_of.insert(words_of.end(), {"--out", at("interrupted"), "--quiet"});
-  Program program(words_of);
+  std::vector<std::string> command_words = words(train);
+  command_words.insert(command_words.end(), {"--out", at("interrupted"), "--quiet"});
+  Program program(command_words);
   ASSERT_TRUE(wait_until([&] { return saved_step(at("interrupted")) >= 2; }));
   program.send(SIGINT);
   const ProgramResult result = program.wait();

@@ -134,7 +134,7 @@ TEST_F(DgVerb, G57_Ablates) {
     EXPECT_NE(done.out.find(row), std::string::npos) << row << done.out;
   EXPECT_EQ(done.out.find("|  |  |  |"), std::string::npos) << done.out;
   int64_t jobs = 0;
-  const std::string baseline = row_of(done.out, "| baseline |");
+  const std::string baseline = find_row(done.out, "| baseline |");
   for (const auto& job : std::filesystem::directory_iterator(at("ablations/jobs"))) {
     jobs += std::filesystem::exists(job.path() / "result.json");
     const Json line = results((job.path() / "run").string()).back();
@@ -288,7 +288,7 @@ TEST_F(DgVerb, G54_ExplainShowsPartsAndDomains) {
 
 // Rows "| name | setting | default | range |", with single spaces.
 TEST_F(DgVerb, PrintsHyperparametersOfModelsAndDatasets) {
-  const auto row_of = [&](const std::string& text, const std::string& name) {
+  const auto find_row = [&](const std::string& text, const std::string& name) {
     const ProgramResult ended = dg("hparams " + text);
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     std::istringstream lines(ended.out);
@@ -300,17 +300,17 @@ TEST_F(DgVerb, PrintsHyperparametersOfModelsAndDatasets) {
     }
     return "no row of " + name + " in " + ended.out;
   };
-  EXPECT_EQ(row_of("erm --dataset domain_net --model gmoe", "lr"), "| lr | optimizer.lr | 5e-05 | 10^U(-5,-3.5) |");
-  EXPECT_EQ(row_of("erm --dataset office_home --model gmoe", "lr"), "| lr | optimizer.lr | 1e-05 | 10^U(-5,-3.5) |");
-  EXPECT_EQ(row_of("erm --dataset domain_net --model gmoe", "max_steps"),
+  EXPECT_EQ(find_row("erm --dataset domain_net --model gmoe", "lr"), "| lr | optimizer.lr | 5e-05 | 10^U(-5,-3.5) |");
+  EXPECT_EQ(find_row("erm --dataset office_home --model gmoe", "lr"), "| lr | optimizer.lr | 1e-05 | 10^U(-5,-3.5) |");
+  EXPECT_EQ(find_row("erm --dataset domain_net --model gmoe", "max_steps"),
             "| max_steps | train.max_steps | 15001 | - |");
-  EXPECT_EQ(row_of("swad --dataset vlcs", "tolerance_ratio"), "| tolerance_ratio | algorithm.tolerance | 0.2 | - |");
-  EXPECT_EQ(row_of("swad --dataset vlcs", "eval_every"), "| eval_every | train.eval_every | 50 | - |");
-  EXPECT_EQ(row_of("erm --dataset pacs --model vit", "resnet_dropout"),
+  EXPECT_EQ(find_row("swad --dataset vlcs", "tolerance_ratio"), "| tolerance_ratio | algorithm.tolerance | 0.2 | - |");
+  EXPECT_EQ(find_row("swad --dataset vlcs", "eval_every"), "| eval_every | train.eval_every | 50 | - |");
+  EXPECT_EQ(find_row("erm --dataset pacs --model vit", "resnet_dropout"),
             "| resnet_dropout | not used | 0.0 | {0.0,0.1,0.5} |");
-  EXPECT_EQ(row_of("dann --dataset pacs --hparams-seed 1", "lr_g"),
+  EXPECT_EQ(find_row("dann --dataset pacs --hparams-seed 1", "lr_g"),
             "| lr_g | optimizer.lr | 5e-05 | 10^U(-5,-3.5) | 0.00018927227584350511 |");
-  EXPECT_EQ(row_of("dann --dataset pacs", "lr"), "| lr | not used | 5e-05 | 10^U(-5,-3.5) |");
+  EXPECT_EQ(find_row("dann --dataset pacs", "lr"), "| lr | not used | 5e-05 | 10^U(-5,-3.5) |");
 }
 
 TEST_F(DgVerb, RefusesInOneLine) {

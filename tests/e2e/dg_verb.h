@@ -59,7 +59,7 @@ class DgVerb : public ::testing::Test {
         EXPECT_EQ(line.erase(measured), 1u) << measured;
     return lines;
   }
-  static std::string row_of(const std::string& table, const std::string& begin) {
+  static std::string find_row(const std::string& table, const std::string& begin) {
     const size_t at = table.find(begin);
     return at == std::string::npos ? "" : table.substr(at, table.find('\n', at) - at);
   }

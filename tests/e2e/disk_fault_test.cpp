@@ -192,7 +192,7 @@ class SurvivesDiskFaults : public ::testing::TestWithParam<Verb> {
       again = run_program(GetParam().resume(out), retry_options());
     }
     ASSERT_EQ(again.exit_code, 0) << again.err;
-    EXPECT_EQ(difference_of(folder_contents(out), expected_), "") << again.err;
+    EXPECT_EQ(find_difference(folder_contents(out), expected_), "") << again.err;
   }
   static ProgramOptions retry_options() {
     ProgramOptions options;

@@ -86,7 +86,7 @@ blocks = [-2, -1]
 experts = 4
 )";
 
-std::string config_of(const std::string& model) { return std::string(kConfig) + model; }
+std::string make_config(const std::string& model) { return std::string(kConfig) + model; }
 
 ProgramResult succeed(const std::vector<std::string>& arguments) {
   ProgramResult result = run_program(arguments);
@@ -100,7 +100,7 @@ class RoutedImages : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RoutedImages, TrainResumeEvaluateAndExplain) {
   const TemporaryFolder folder;
-  const std::string config = folder.write("config.toml", config_of(GetParam())), whole = folder.path("whole"),
+  const std::string config = folder.write("config.toml", make_config(GetParam())), whole = folder.path("whole"),
                     parts = folder.path("parts");
   succeed({"train", config, "--out", whole});
   int64_t guided = 0;
@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Models, RoutedImages, ::testing::Values(kMobilenet, kHy
 // The table of `config cost`: all parameters, and those of one column.
 TEST(RoutedImagesCost, IsInTheTable) {
   const TemporaryFolder folder;
-  const std::string config = folder.write("config.toml", config_of(kMobilenet));
+  const std::string config = folder.write("config.toml", make_config(kMobilenet));
   const std::string table = succeed({"config", "cost", config, "--image", "1,16,16", "--classes", "8"}).out;
   EXPECT_NE(table.find("features.15.moe.experts"), std::string::npos) << table;
   EXPECT_NE(table.find("\n  router "), std::string::npos) << table;
@@ -147,7 +147,7 @@ TEST(RoutedImagesCost, IsInTheTable) {
 // A dense run starts a routed one: each expert is a copy.
 TEST(RoutedImagesUpcycled, StartFromADenseRun) {
   const TemporaryFolder folder;
-  const std::string config = folder.write("config.toml", config_of(kMobilenet)), dense = folder.path("dense");
+  const std::string config = folder.write("config.toml", make_config(kMobilenet)), dense = folder.path("dense");
   succeed({"train", config, "--out", dense, "--set", "moe.blocks=[]", "--set", "train.max_steps=2"});
   const ProgramResult result = succeed({"train", config, "--out", folder.path("moe"), "--init-from",
                                         dense + "/checkpoints/last.safetensors", "--set", "train.max_steps=2"});

@@ -33,7 +33,7 @@ class ExportVerb : public ::testing::Test {
 
   static std::string run() { return folder_->path("run"); }
   static std::string file(const std::string& type) { return folder_->path(type + ".sparsight"); }
-  static Json json_of(const std::vector<std::string>& arguments) {
+  static Json output_json(const std::vector<std::string>& arguments) {
     const ProgramResult result = run_program(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return Json::parse(result.out, nullptr, false);
@@ -66,15 +66,15 @@ TEST_F(ExportVerb, GivesFilesThatPredictAndEvalTakeLikeRuns) {
     const auto predict = [&](std::vector<std::string> from) {
       from.insert(from.begin(), "predict");
       from.insert(from.end(), image.begin(), image.end());
-      return json_of(from);
+      return output_json(from);
     };
     EXPECT_EQ(predict({file(type)}), predict({run(), "--weights", type}));
-    const Json of_file = json_of({"eval", file(type), "--json"}),
-               of_run = json_of({"eval", run(), "--weights", type, "--json"});
+    const Json of_file = output_json({"eval", file(type), "--json"}),
+               of_run = output_json({"eval", run(), "--weights", type, "--json"});
     for (const char* key : {"loss", "accuracy", "images", "step", "layers", "touched"})
       EXPECT_EQ(of_file[key], of_run[key]) << key;
   }
-  EXPECT_NE(json_of({"eval", file("int8"), "--json"})["loss"], json_of({"eval", run(), "--json"})["loss"]);
+  EXPECT_NE(output_json({"eval", file("int8"), "--json"})["loss"], output_json({"eval", run(), "--json"})["loss"]);
 }
 
 TEST_F(ExportVerb, GivesFilesThatExplainAndCompareTake) {
@@ -82,14 +82,14 @@ TEST_F(ExportVerb, GivesFilesThatExplainAndCompareTake) {
   EXPECT_EQ(explained.exit_code, 0) << explained.err;
   EXPECT_TRUE(std::filesystem::exists(file("fp32") + ".explained/explain.json"));
   EXPECT_NE(run_program({"compare", file("fp32"), run()}).err.find("records"), std::string::npos);
-  json_of({"eval", file("fp32"), "--records", file("fp32") + ".records", "--json"});
-  json_of({"eval", run(), "--records", run() + "/records", "--json"});
-  const Json compared = json_of({"compare", file("fp32"), run(), "--json"});
+  output_json({"eval", file("fp32"), "--records", file("fp32") + ".records", "--json"});
+  output_json({"eval", run(), "--records", run() + "/records", "--json"});
+  const Json compared = output_json({"compare", file("fp32"), run(), "--json"});
   EXPECT_EQ(compared["images"], 64);
 }
 
 TEST_F(ExportVerb, DescribesAFile) {
-  const Json about = json_of({"inspect", file("int8"), "--json"});
+  const Json about = output_json({"inspect", file("int8"), "--json"});
   EXPECT_EQ(about["provenance"]["run"], "best.safetensors");
   EXPECT_EQ(about["provenance"]["measured"]["agreement"], results_["int8"]["agreement"]);
   EXPECT_EQ(about["classes"].size(), 4U);
@@ -122,16 +122,16 @@ TEST_F(ExportVerb, RefusesWhatItCannotDo) {
 }
 
 TEST_F(ExportVerb, ChoosesTypesStepByStep) {
-  const Json loose = json_of(
+  const Json loose = output_json(
       {"export", run(), "--weights", "auto", "--max-drop", "100", "--out", folder_->path("loose.sparsight"), "--json"});
   EXPECT_GT(loose["types"]["int8"], 3);
   EXPECT_EQ(loose["types"]["bf16"], 0);
-  const Json strict = json_of(
+  const Json strict = output_json(
       {"export", run(), "--weights", "auto", "--max-drop", "0", "--out", folder_->path("strict.sparsight"), "--json"});
   EXPECT_LE(strict["drop"], 0);
   const Json& types = strict["types"];
   EXPECT_EQ(types["int8"].get<int>() + types["bf16"].get<int>() + types["fp32"].get<int>(), loose["types"]["int8"]);
-  EXPECT_EQ(json_of({"eval", folder_->path("strict.sparsight"), "--split", "val", "--json"})["accuracy"],
+  EXPECT_EQ(output_json({"eval", folder_->path("strict.sparsight"), "--split", "val", "--json"})["accuracy"],
             strict["accuracy"]);
 }
 
@@ -139,7 +139,7 @@ TEST_F(ExportVerb, WritesNothingWhereTheAccuracyDropsTooMuch) {
   ExportRequest request;
   request.path = run(), request.out = folder_->path("dropped.sparsight");
   request.max_drop = -1;  // no file reaches it: that takes a gain of a point
-  EXPECT_NE(message_of([&] { export_model(request); }).find("more than --max-drop -1; nothing was written"),
+  EXPECT_NE(error_text([&] { export_model(request); }).find("more than --max-drop -1; nothing was written"),
             std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(request.out));
   request.max_drop = 0;

@@ -227,16 +227,16 @@ TEST(GuidedTraining, M35_RawAndAveragedWeightsAreBothEvaluated) {
 
 TEST(GuidedTraining, M28_RandomSuperClassesFollowFromTheirSeed) {
   const TemporaryFolder folder;
-  const auto map_of = [&](const std::string& run, const std::string& seed) {
+  const auto read_map = [&](const std::string& run, const std::string& seed) {
     const ProgramResult result = train(folder, run,
                                        {"--set", "superclasses.source=random", "--set", "superclasses.seed=" + seed,
                                         "--set", "moe.experts=3", "--set", "train.max_steps=2"});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return read_superclass_map(folder.path(run) + "/superclasses.txt");
   };
-  const std::vector<int64_t> first = map_of("a", "1");
-  EXPECT_EQ(first, map_of("b", "1"));
-  EXPECT_NE(first, map_of("c", "2"));
+  const std::vector<int64_t> first = read_map("a", "1");
+  EXPECT_EQ(first, read_map("b", "1"));
+  EXPECT_NE(first, read_map("c", "2"));
   std::vector<int64_t> sizes(3);
   for (const int64_t group : first) ++sizes.at(static_cast<size_t>(group));
   std::ranges::sort(sizes);

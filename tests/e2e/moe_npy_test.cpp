@@ -10,7 +10,7 @@ namespace {
 // Numbers that fp32 cannot represent.
 at::Tensor tokens(const std::vector<int64_t>& sizes) { return (at::arange(24, at::kDouble) / 7 - 1.5).view(sizes); }
 
-std::string npy_of(const at::Tensor& values, const std::string& descr) {
+std::string encode_npy(const at::Tensor& values, const std::string& descr) {
   std::string shape;
   for (const int64_t size : values.sizes()) shape += std::to_string(size) + ", ";
   return npy_file("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + shape + "), }\n",
@@ -29,7 +29,7 @@ TEST(MoeVerbOnNpy, GivesWhatTheSameTokensInSafetensorsGive) {
     for (const bool float64 : {true, false}) {
       const at::Tensor given = tokens(sizes).to(float64 ? at::kDouble : at::kFloat);
       write_safetensors(folder.path("tokens.safetensors"), {{{"tokens", given}}, {}});
-      const Trial plain = run_layer(folder.write("tokens.npy", npy_of(given, float64 ? "<f8" : "<f4"))),
+      const Trial plain = run_layer(folder.write("tokens.npy", encode_npy(given, float64 ? "<f8" : "<f4"))),
                   named = run_layer(folder.path("tokens.safetensors"));
       ASSERT_EQ(plain.result.exit_code, 0) << plain.result.err;
       ASSERT_EQ(plain.tensors.size(), named.tensors.size());
@@ -51,12 +51,12 @@ TEST(MoeVerbOnNpy, WhatIsNoWholeFileOfTokensIsOneClearLine) {
     EXPECT_EQ(probe.result.out, "");
     return one_line(probe.result, 1);
   };
-  const std::string whole = npy_of(tokens({8, 3}), "<f8");
+  const std::string whole = encode_npy(tokens({8, 3}), "<f8");
   EXPECT_TRUE(says(message(whole.substr(0, whole.size() - 1)), "tokens.npy is cut off: its header promises 192 bytes"));
   EXPECT_TRUE(says(message(whole.substr(0, 20)), "the npy header claims"));
   EXPECT_TRUE(says(message(whole.substr(0, 5)), "is not an npy file"));
-  EXPECT_TRUE(says(message(npy_of(at::arange(6).view({2, 3}), "<i8")), "tokens must be floating-point numbers"));
-  EXPECT_TRUE(says(message(npy_of(tokens({24}), "<f8")), "[N,D] or [B,S,D]"));
+  EXPECT_TRUE(says(message(encode_npy(at::arange(6).view({2, 3}), "<i8")), "tokens must be floating-point numbers"));
+  EXPECT_TRUE(says(message(encode_npy(tokens({24}), "<f8")), "[N,D] or [B,S,D]"));
 }
 
 }  // namespace sparsight::testing::moe_npy_test

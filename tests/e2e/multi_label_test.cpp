@@ -89,7 +89,7 @@ class MultiLabel : public ::testing::Test {
     more.insert(more.begin(), {"attack", at("run"), "--quiet", "--eps", "8/255"});
     return run_program(more);
   }
-  static Json json_of(const ProgramResult& ended) {
+  static Json output_json(const ProgramResult& ended) {
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     return Json::parse(ended.out, nullptr, false);
   }
@@ -120,7 +120,7 @@ TEST_F(MultiLabel, A34_TrainingShowsPrecisionAtOneAndNoAccuracy) {
 }
 
 TEST_F(MultiLabel, A34_EvaluationAgreesWithItsRecords) {
-  const Json result = json_of(run_program({"eval", at("run"), "--json", "--quiet", "--records", at("records")}));
+  const Json result = output_json(run_program({"eval", at("run"), "--json", "--quiet", "--records", at("records")}));
   const Records records = read_records(at("records"));
   ASSERT_TRUE(records.multi_label());
   EXPECT_NEAR(result["precision_at_1"], share(records.correct()), 1e-12);
@@ -132,7 +132,8 @@ TEST_F(MultiLabel, A34_EvaluationAgreesWithItsRecords) {
 }
 
 TEST_F(MultiLabel, A34_AttacksCountImagesWhoseTopClassIsAmongTheirLabels) {
-  const Json result = json_of(attack({"--attack", "pgd", "--set", "attack.steps=10", "--json", "--out", at("pgd")}));
+  const Json result =
+      output_json(attack({"--attack", "pgd", "--set", "attack.steps=10", "--json", "--out", at("pgd")}));
   const Records before = read_records(at("pgd/clean_records")), after = read_records(at("pgd/records"));
   const int64_t clean = before.correct().sum().item<int64_t>(), attacked = after.correct().sum().item<int64_t>();
   EXPECT_EQ(result["stages"][0]["settings"]["loss"], "sigmoid_cross_entropy");
@@ -145,7 +146,7 @@ TEST_F(MultiLabel, A34_AttacksCountImagesWhoseTopClassIsAmongTheirLabels) {
   EXPECT_NEAR(result["loss"]["attacked"], sigmoid_loss(after), 1e-5);
   EXPECT_GT(sigmoid_loss(after), sigmoid_loss(before));
   EXPECT_LT(attacked, clean);
-  const Json evaluated = json_of(run_program({"eval", at("run"), "--json", "--quiet"}));
+  const Json evaluated = output_json(run_program({"eval", at("run"), "--json", "--quiet"}));
   EXPECT_DOUBLE_EQ(result["clean_accuracy"]["value"], evaluated["precision_at_1"]);
   // The finished attack is printed again: a name for its rates, Wilson intervals, FDR@1.
   const ProgramResult text = attack({"--attack", "pgd", "--set", "attack.steps=10", "--out", at("pgd")});
@@ -156,7 +157,7 @@ TEST_F(MultiLabel, A34_AttacksCountImagesWhoseTopClassIsAmongTheirLabels) {
 }
 
 TEST_F(MultiLabel, AttacksWithoutGradientsAndCurvesWork) {
-  const Json square = json_of(
+  const Json square = output_json(
       attack({"--attack", "square", "--set", "attack.queries=20", "--images", "16", "--json", "--out", at("square")}));
   EXPECT_LE(square["robust_accuracy"]["count"], square["clean_accuracy"]["count"]);
   const ProgramResult curve = run_program({"attack", at("run"), "--quiet", "--attack", "fgsm", "--eps", "0,16/255",
@@ -216,7 +217,7 @@ TEST_F(MultiLabel, OtherLossesAndAdversarialTraining) {
     for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
     const ProgramResult trained = run_program(arguments);
     EXPECT_EQ(trained.exit_code, 0) << trained.err;
-    return json_of(run_program({"eval", at(out), "--json", "--quiet"}))["loss"].get<double>();
+    return output_json(run_program({"eval", at(out), "--json", "--quiet"}))["loss"].get<double>();
   };
   // With logits near 0 after one epoch: ln 4 = 1.39 of a softmax over four classes, 4 ln 2 = 2.77 of four sigmoids.
   EXPECT_NEAR(loss_after("softmax", {"train.task_loss=cross_entropy"}), std::log(4), 0.4);
@@ -226,7 +227,7 @@ TEST_F(MultiLabel, OtherLossesAndAdversarialTraining) {
 
 TEST_F(MultiLabel, PredictionsAreProbabilitiesOfEachClassAndExplainGoesByPrediction) {
   const std::string image = folder_->write("grey.png", encode_png(at::full({1, 16, 16}, 100, at::kByte)));
-  const Json predicted = json_of(run_program({"predict", at("run"), image, "--json", "--quiet", "--top", "4"}));
+  const Json predicted = output_json(run_program({"predict", at("run"), image, "--json", "--quiet", "--top", "4"}));
   double sum = 0;
   for (const Json& entry : predicted["classes"]) sum += entry["probability"].get<double>();
   EXPECT_GT(std::abs(sum - 1), 1e-3);  // of a softmax it would be 1

@@ -87,16 +87,16 @@ TEST(RecipeVerbs, ConfigShowNamesWhatCameFromTheRecipe) {
   const ProgramResult shown = run_program({"config", "show", folder.write("my.toml", kConfig), "--set",
                                            "train.recipe=deit", "--set", "transforms.mixup=0.2"});
   ASSERT_EQ(shown.exit_code, 0) << shown.err;
-  const auto line_of = [&](const std::string& key) {
+  const auto find_line = [&](const std::string& key) {
     const size_t begin = shown.out.find("\n" + key + " = ") + 1;
     return shown.out.substr(begin, shown.out.find('\n', begin) - begin);
   };
-  EXPECT_TRUE(line_of("weight_decay").ends_with("# recipe deit")) << line_of("weight_decay");
-  EXPECT_TRUE(line_of("ema_decay").ends_with("# recipe deit")) << line_of("ema_decay");
-  EXPECT_TRUE(line_of("mixup").ends_with("# --set")) << line_of("mixup");
-  EXPECT_TRUE(line_of("cutmix").ends_with("# recipe deit")) << line_of("cutmix");
-  EXPECT_EQ(line_of("lr").substr(0, 13), "lr = 6.25e-05") << line_of("lr");  // 5e-4 * 64 / 512
-  EXPECT_TRUE(line_of("epochs").find("my.toml:") != std::string::npos) << line_of("epochs");
+  EXPECT_TRUE(find_line("weight_decay").ends_with("# recipe deit")) << find_line("weight_decay");
+  EXPECT_TRUE(find_line("ema_decay").ends_with("# recipe deit")) << find_line("ema_decay");
+  EXPECT_TRUE(find_line("mixup").ends_with("# --set")) << find_line("mixup");
+  EXPECT_TRUE(find_line("cutmix").ends_with("# recipe deit")) << find_line("cutmix");
+  EXPECT_EQ(find_line("lr").substr(0, 13), "lr = 6.25e-05") << find_line("lr");  // 5e-4 * 64 / 512
+  EXPECT_TRUE(find_line("epochs").find("my.toml:") != std::string::npos) << find_line("epochs");
 }
 
 // A run keeps the sizes that fit its data, so that other images are prepared alike.

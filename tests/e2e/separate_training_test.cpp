@@ -75,12 +75,12 @@ ProgramResult train(const TemporaryFolder& folder, const std::string& run, std::
   return run_program(arguments);
 }
 
-std::string last_of(const TemporaryFolder& folder, const std::string& run) {
+std::string last_weights(const TemporaryFolder& folder, const std::string& run) {
   return folder.path(run) + "/checkpoints/last.safetensors";
 }
 
-Weights weights_of(const TemporaryFolder& folder, const std::string& run) {
-  const NamedTensors tensors = read_safetensors(last_of(folder, run)).tensors;
+Weights last_state(const TemporaryFolder& folder, const std::string& run) {
+  const NamedTensors tensors = read_safetensors(last_weights(folder, run)).tensors;
   return {tensors.begin(), tensors.end()};
 }
 
@@ -104,9 +104,9 @@ TEST(SeparateTraining, P17_P76_TheRouterAloneThenTheExperts) {
   const TemporaryFolder folder;
   ProgramResult result = train(folder, "router", kRouter);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  result = train(folder, "experts", experts_after(last_of(folder, "router")));
+  result = train(folder, "experts", experts_after(last_weights(folder, "router")));
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const Weights before = weights_of(folder, "router"), after = weights_of(folder, "experts");
+  const Weights before = last_state(folder, "router"), after = last_state(folder, "experts");
   EXPECT_TRUE(before.at("moe.router.weight").equal(after.at("moe.router.weight")));
   EXPECT_TRUE(before.at("moe.experts.w2").equal(after.at("moe.experts.w2")));  // P10
   EXPECT_FALSE(before.at("moe.experts.w1").equal(after.at("moe.experts.w1")));
@@ -134,8 +134,8 @@ TEST(SeparateTraining, WithoutTheTasksWeightOnlyTheRoutersLossCounts) {
     softmax.push_back(word);
   ASSERT_EQ(train(folder, "ones", kRouter).exit_code, 0);
   ASSERT_EQ(train(folder, "softmax", softmax).exit_code, 0);
-  const at::Tensor ones = weights_of(folder, "ones").at("moe.router.weight"),
-                   other = weights_of(folder, "softmax").at("moe.router.weight");
+  const at::Tensor ones = last_state(folder, "ones").at("moe.router.weight"),
+                   other = last_state(folder, "softmax").at("moe.router.weight");
   EXPECT_LT((ones - other).abs().max().item<double>(), 1e-6 * ones.abs().max().item<double>());
 }
 

@@ -54,7 +54,7 @@ Program patches_and_experts(WeightType type) {
   const std::vector<float> w1 = random(kExperts * kWidth * 40, 2), b1 = random(kExperts * 40, 3),
                            w2 = random(kExperts * kWidth * 40, 4), b2 = random(kExperts * kWidth, 5);
   const Value mixed = builder.add<ExpertsStep>(
-      "mlp", builder.routing_of("mlp"), patches, patches, builder.new_value(patches.shape),
+      "mlp", builder.find_routing("mlp"), patches, patches, builder.new_value(patches.shape),
       std::make_unique<MlpExperts>(cpu::PackedExperts(threads, shape, w1.data(), b1.data(), w2.data(), b2.data(), type),
                                    Activation::gelu),
       4);
@@ -74,7 +74,7 @@ std::vector<float> answer(const Program& program, int64_t images = 3) {
 }
 
 std::string refusal(const std::string& bytes) {
-  return testing::message_of([&] { test::read_frozen(bytes); });
+  return testing::error_text([&] { test::read_frozen(bytes); });
 }
 
 // A file whose JSON text was changed, with the checksum of the changed text.
@@ -86,7 +86,7 @@ std::string with_header(const std::string& file, const std::string& from, const 
   out.replace(at, from.size(), to);
   uint64_t length = 0;
   std::memcpy(&length, out.data() + 16, sizeof length);
-  out.replace(24, kChecksumDigits, checksum_of(std::string_view(out).substr(40, length)));
+  out.replace(24, kChecksumDigits, compute_checksum(std::string_view(out).substr(40, length)));
   return out;
 }
 
@@ -176,7 +176,7 @@ TEST(FrozenFile, NoticesADamagedColumnWhenItIsNeeded) {
   EXPECT_NE(refusal(file), "");
   const Program program = test::read_frozen(file, {.kept_columns = 0});
   for (int i = 0; i < 2; ++i)
-    EXPECT_NE(testing::message_of([&] { answer(program); }).find("does not have its checksum"), std::string::npos);
+    EXPECT_NE(testing::error_text([&] { answer(program); }).find("does not have its checksum"), std::string::npos);
 }
 
 // Any of 1,000 flipped bits is found: in the header, in the weights, or in the zeros between them.
@@ -242,7 +242,7 @@ TEST(FrozenFile, RunsOrRefusesWhateverAHeaderSays) {
     const size_t at = 40 + engine() % length;
     if (changed[at] < '0' || changed[at] > '9') continue;
     changed[at] = static_cast<char>('0' + engine() % 10);
-    changed.replace(24, kChecksumDigits, checksum_of(std::string_view(changed).substr(40, length)));
+    changed.replace(24, kChecksumDigits, compute_checksum(std::string_view(changed).substr(40, length)));
     try {
       const Program program = test::read_frozen(changed);
       if (program.pixels().numbers() <= kChannels * kSide * kSide) answer(program);

@@ -74,7 +74,7 @@ TEST(OnnxGraph, WritesWhatItsOutputsNeed) {
 TEST(Onnx, RefusesWhatTheTokensLack) {
   const auto refused = [](std::unique_ptr<Router> router) {
     const Program program = decided_by(std::move(router));
-    return testing::message_of([&] { test::onnx_bytes(program); });
+    return testing::error_text([&] { test::onnx_bytes(program); });
   };
   ImageVector vector;
   vector.source = ImageVector::Source::class_token;

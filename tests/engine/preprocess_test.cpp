@@ -20,7 +20,8 @@ ByteImage numbered(int64_t height, int64_t width) {
   return image;
 }
 
-std::vector<float> pixels_of(const Preprocessing& preprocessing, const ByteImage& image, bool fell_back = false) {
+std::vector<float> processed_pixels(const Preprocessing& preprocessing, const ByteImage& image,
+                                    bool fell_back = false) {
   std::vector<float> pixels(static_cast<size_t>(preprocessing.channels * preprocessing.height * preprocessing.width));
   EXPECT_EQ(preprocessing.run(image.view(), pixels.data()), fell_back);
   return pixels;
@@ -28,7 +29,8 @@ std::vector<float> pixels_of(const Preprocessing& preprocessing, const ByteImage
 
 TEST(Preprocess, CropsTheSquareInTheMiddle) {
   const Preprocessing crop{{{Kind::center_crop, 2, 2}}, true, 1, 2, 2};
-  EXPECT_EQ(pixels_of(crop, numbered(4, 5)), (std::vector<float>{11.F / 255, 12.F / 255, 21.F / 255, 22.F / 255}));
+  EXPECT_EQ(processed_pixels(crop, numbered(4, 5)),
+            (std::vector<float>{11.F / 255, 12.F / 255, 21.F / 255, 22.F / 255}));
 }
 
 // Two bytes become one: their mean, (1 x 0.5 + 3 x 0.5); by the shorter side, 4 x 2 becomes 2 x 1.
@@ -36,22 +38,22 @@ TEST(Preprocess, ResizesByTheShorterSide) {
   ByteImage image(1, 4, 2);
   image.bytes = {1, 1, 1, 1, 9, 9, 9, 9};
   const Preprocessing half{{{Kind::resize, 1, 0}}, false, 1, 2, 1};
-  const std::vector<float> pixels = pixels_of(half, image);
+  const std::vector<float> pixels = processed_pixels(half, image);
   EXPECT_NEAR(pixels[0] * 255, 2, 1.01);  // the triangle reaches a quarter into the other half
   EXPECT_NEAR(pixels[1] * 255, 8, 1.01);
 }
 
 TEST(Preprocess, FitsImagesOfAnotherSize) {
   const Preprocessing none{{}, true, 1, 2, 2};
-  EXPECT_EQ(pixels_of(none, numbered(2, 2)), (std::vector<float>{0, 1.F / 255, 10.F / 255, 11.F / 255}));
-  EXPECT_EQ(pixels_of(none, numbered(2, 4), /*fell_back=*/true),
+  EXPECT_EQ(processed_pixels(none, numbered(2, 2)), (std::vector<float>{0, 1.F / 255, 10.F / 255, 11.F / 255}));
+  EXPECT_EQ(processed_pixels(none, numbered(2, 4), /*fell_back=*/true),
             (std::vector<float>{1.F / 255, 2.F / 255, 11.F / 255, 12.F / 255}));
 }
 
 TEST(Preprocess, RefusesWhatDoesNotFit) {
   const auto refused = [](const Preprocessing& preprocessing, const ByteImage& image) {
     std::vector<float> pixels(64);
-    return sparsight::testing::message_of([&] { preprocessing.run(image.view(), pixels.data()); });
+    return sparsight::testing::error_text([&] { preprocessing.run(image.view(), pixels.data()); });
   };
   EXPECT_NE(refused({{}, true, 3, 2, 2}, numbered(2, 2))
                 .find("and 1 channels is not transformed to the 2x2 pixels and 3 channels"),

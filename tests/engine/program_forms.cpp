@@ -45,7 +45,7 @@ Program transformer(WeightType type, const Changes& changes) {
   const Value y = builder.add<BlockStep>(parts.block(x, builder.new_value(tokens), std::nullopt));
   const Value seen = builder.add<NormStep>(y, builder.new_value(tokens), parts.norm());
   builder.add_route("blocks.0.mlp", seen, (changes.router ? changes.router : best_two)(parts), changes.policy);
-  Value z = builder.add<ExpertsStep>("blocks.0.mlp", builder.routing_of("blocks.0.mlp"), seen, y,
+  Value z = builder.add<ExpertsStep>("blocks.0.mlp", builder.find_routing("blocks.0.mlp"), seen, y,
                                      builder.new_value(tokens), changes.experts ? changes.experts(parts) : parts.mlps(),
                                      changes.reads_one_token ? 1 : tokens.rows());
   if (changes.shares)
@@ -261,11 +261,11 @@ Program patch_network(WeightType type, bool ones) {
   Shape out = shape;
   out.columns = 1;
   Value x = builder.add<ExpertsStep>(
-      "moe", builder.routing_of("moe"), patches, Value{}, builder.new_value(out),
+      "moe", builder.find_routing("moe"), patches, Value{}, builder.new_value(out),
       std::make_unique<PatchConvExperts>(windows, parts.expert_linear(kExperts, windows.taps(), 5), Activation::relu,
                                          true, parts.expert_linear(kExperts, 5, 1)),
       4);
-  x = builder.add<TakenMeanStep>(x, builder.new_value(Shape::vector(1)), builder.routing_of("moe"));
+  x = builder.add<TakenMeanStep>(x, builder.new_value(Shape::vector(1)), builder.find_routing("moe"));
   return builder.finish(x, add_two_classes(builder, x));
 }
 

@@ -29,7 +29,7 @@ Program two_experts(int64_t k, Gates gates, CapacityOptions capacity = {}, doubl
   std::vector<ExpertLinear> layers;
   layers.push_back({2, 2, 2, {2, 0, 0, 2, 3, 0, 0, 3}, {}});
   const Value y =
-      builder.add<ExpertsStep>("mlp", builder.routing_of("mlp"), token, token, builder.new_value(token.shape),
+      builder.add<ExpertsStep>("mlp", builder.find_routing("mlp"), token, token, builder.new_value(token.shape),
                                std::make_unique<LayeredExperts>(std::move(layers), Activation::relu), 1);
   return builder.finish(y, y);
 }

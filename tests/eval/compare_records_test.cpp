@@ -12,7 +12,7 @@ namespace sparsight::compare_records_test {
 namespace {
 
 // Images of class 0 of two; a and b say for each whether the model is right.
-test::RecordedImages images_of(const std::vector<bool>& right) {
+test::RecordedImages make_records(const std::vector<bool>& right) {
   test::RecordedImages images;
   images.ids.clear();
   images.predictions.clear();
@@ -32,7 +32,7 @@ class CompareRecords : public ::testing::Test {
     return compare_records(read_records(folder_.path("a")), read_records(folder_.path("b")));
   }
   std::string error(const test::RecordedImages& a, const test::RecordedImages& b) {
-    const std::string message = testing::message_of([&] { compare(a, b); });
+    const std::string message = testing::error_text([&] { compare(a, b); });
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
     return message;
   }
@@ -44,7 +44,7 @@ std::pair<test::RecordedImages, test::RecordedImages> twenty() {
   std::vector<bool> a(20, false), b(20, false);
   for (size_t i = 0; i < 14; ++i) a[i] = true;
   for (size_t i = 10; i < 16; ++i) b[i] = true;
-  return {images_of(a), images_of(b)};
+  return {make_records(a), make_records(b)};
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ TEST_F(CompareRecords, OfManyImagesItIsChiSquare) {
     a[i] = true;
     b[i] = false;
   }
-  const std::string text = comparison_text(compare(images_of(a), images_of(b)));  // numbers: statistics_test.cpp
+  const std::string text = comparison_text(compare(make_records(a), make_records(b)));  // numbers: statistics_test.cpp
   EXPECT_NE(text.find("McNemar: p = 4.1e-05 (chi-square 16.82 with continuity correction)\n"), std::string::npos)
       << text;
 }
@@ -92,8 +92,8 @@ TEST_F(CompareRecords, OfManyImagesItIsChiSquare) {
 // Right before the attack: images 0 to 2; after it: 1 and 3. Only image 1 is robust; image 3 was made right.
 TEST_F(CompareRecords, AnAttackIsComparedByItsRobustAccuracy) {
   folder_.write("attack.json", "{}");
-  test::write_records(folder_.path("clean_records"), images_of({true, true, true, false}));
-  test::write_records(folder_.path("records"), images_of({false, true, false, true}));
+  test::write_records(folder_.path("clean_records"), make_records({true, true, true, false}));
+  test::write_records(folder_.path("records"), make_records({false, true, false, true}));
   const Records robust = read_compared(folder_.path("")), raw = read_compared(folder_.path("records"));
   const Json result = compare_records(robust, raw);
   EXPECT_EQ(result["a"]["correct"], 1);
@@ -106,7 +106,7 @@ TEST_F(CompareRecords, AnAttackIsComparedByItsRobustAccuracy) {
 }
 
 TEST_F(CompareRecords, OneImageHasNoInterval) {
-  const Json result = compare(images_of({true}), images_of({false}));
+  const Json result = compare(make_records({true}), make_records({false}));
   EXPECT_TRUE(result["difference"].is_null());
   EXPECT_EQ(result["mcnemar"]["p_value"], 1);
   EXPECT_EQ(comparison_text(result).find("A - B"), std::string::npos);
@@ -118,7 +118,7 @@ TEST_F(CompareRecords, OtherImagesAreRefused) {
   other.ids[3] = "val/3";
   EXPECT_NE(error(a, other).find("are of different images: image 3 is test/3 and val/3; evaluate both"),
             std::string::npos);
-  EXPECT_NE(error(a, images_of({true})).find("are of 20 and 1 images"), std::string::npos);
+  EXPECT_NE(error(a, make_records({true})).find("are of 20 and 1 images"), std::string::npos);
   other = b;
   other.labels[5] = 1;
   EXPECT_NE(error(a, other).find("give the image test/5 different classes: a and b"), std::string::npos);

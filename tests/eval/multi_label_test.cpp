@@ -35,7 +35,7 @@ Batch batch_of_sets(const std::vector<std::vector<int>>& rows) {
   return batch;
 }
 
-DataInfo info_of(bool multi_label) {
+DataInfo make_info(bool multi_label) {
   DataInfo info;
   info.multi_label = multi_label;
   return info;
@@ -46,11 +46,11 @@ void write_multi_label_records(const std::string& folder, std::vector<int64_t> p
   const test::RecordedImages images{.ids = {"0", "1", "2"}, .labels = {0, 1, 0}, .predictions = std::move(predictions)};
   RecordWriter writer(folder);
   ModelOutput output;
-  output.logits = test::logits_of(images, 0, 3);
-  Batch batch = test::batch_of(images, 0, 3);
+  output.logits = test::make_logits(images, 0, 3);
+  Batch batch = test::recorded_batch(images, 0, 3);
   batch.label_sets = sets({{1, 0, 1}, {0, 1, 0}, {1, 1, 0}});
   writer.observe(batch, output);
-  writer.commit(test::source_of(images));
+  writer.commit(test::make_source(images));
 }
 
 }  // namespace
@@ -97,10 +97,10 @@ TEST(TaskLoss, A34_CrossEntropyOfALabelSetIsTheMeanOverItsClasses) {
 }
 
 TEST(TaskLoss, AutoFollowsTheDataThatAModelIsTrainedOn) {
-  EXPECT_EQ(task_loss_named("auto", info_of(false)), TaskLoss::cross_entropy);
-  EXPECT_EQ(task_loss_named("auto", info_of(true)), TaskLoss::sigmoid_cross_entropy);
-  EXPECT_EQ(task_loss_named("cross_entropy", info_of(true)), TaskLoss::cross_entropy);
-  EXPECT_EQ(task_loss_named("sigmoid_cross_entropy", info_of(false)), TaskLoss::sigmoid_cross_entropy);
+  EXPECT_EQ(task_loss_named("auto", make_info(false)), TaskLoss::cross_entropy);
+  EXPECT_EQ(task_loss_named("auto", make_info(true)), TaskLoss::sigmoid_cross_entropy);
+  EXPECT_EQ(task_loss_named("cross_entropy", make_info(true)), TaskLoss::cross_entropy);
+  EXPECT_EQ(task_loss_named("sigmoid_cross_entropy", make_info(false)), TaskLoss::sigmoid_cross_entropy);
 }
 
 TEST(CountCorrect, A34_TheLargestLogitIsAtOneOfTheLabels) {
@@ -124,7 +124,7 @@ TEST(MultiLabelRecords, AreWrittenReadAndCompared) {
   test::write_records(folder.path("one"), {.ids = {"0", "1", "2"}, .labels = {0, 1, 0}});
   EXPECT_FALSE(read_records(folder.path("one")).multi_label());
   EXPECT_NE(
-      testing::message_of([&] { compare_records(a, read_records(folder.path("one"))); }).find("different classes"),
+      testing::error_text([&] { compare_records(a, read_records(folder.path("one"))); }).find("different classes"),
       std::string::npos);
 }
 
@@ -136,7 +136,7 @@ TEST(MultiLabelRecords, RefuseSetsThatContradictTheLabels) {
     for (auto& [name, tensor] : file.tensors)
       if (name == "labels") tensor = changed;
     write_safetensors(folder.path("a") + "/records.safetensors", file);
-    return testing::message_of([&] { read_records(folder.path("a")); });
+    return testing::error_text([&] { read_records(folder.path("a")); });
   };
   const auto bytes = [](const at::Tensor& values) { return values.to(torch::kByte); };
   EXPECT_EQ(message_with(bytes(sets({{1, 0, 1}, {0, 1, 0}, {1, 1, 0}}))), "");

@@ -46,7 +46,7 @@ TEST(PrecisionAtOne, A37_PaddingDoesNotCount) {
 TEST(PrecisionAtOne, RefusesOtherShapes) {
   const at::Tensor logits = torch::zeros({3, 4});
   const auto message = [&](const at::Tensor& labels, const at::Tensor& valid = {}) {
-    return testing::message_of([&] { precision_at_one(logits, labels, valid); });
+    return testing::error_text([&] { precision_at_one(logits, labels, valid); });
   };
   EXPECT_NE(message(torch::zeros({3, 5})).find("[3, 4] and Float [3, 5]"), std::string::npos)
       << message(torch::zeros({3, 5}));

@@ -23,7 +23,7 @@ struct RecordedImages {
   Json settings = {{"data", {{"name", "glyphs"}, {"seed", 1}, {"root", "/here"}}}};
 };
 
-inline Batch batch_of(const RecordedImages& images, size_t begin, size_t end) {
+inline Batch recorded_batch(const RecordedImages& images, size_t begin, size_t end) {
   Batch batch;
   batch.ids = {images.ids.begin() + static_cast<std::ptrdiff_t>(begin),
                images.ids.begin() + static_cast<std::ptrdiff_t>(end)};
@@ -33,13 +33,13 @@ inline Batch batch_of(const RecordedImages& images, size_t begin, size_t end) {
 }
 
 // Logits that are 1 at the prediction and 0 elsewhere.
-inline at::Tensor logits_of(const RecordedImages& images, size_t begin, size_t end) {
+inline at::Tensor make_logits(const RecordedImages& images, size_t begin, size_t end) {
   at::Tensor logits = at::zeros({static_cast<int64_t>(end - begin), std::ssize(images.classes)});
   for (size_t i = begin; i < end; ++i) logits[static_cast<int64_t>(i - begin)][images.predictions[i]] = 1;
   return logits;
 }
 
-inline RecordSource source_of(const RecordedImages& images) {
+inline RecordSource make_source(const RecordedImages& images) {
   RecordSource source;
   source.data.name = images.data;
   source.data.classes = images.classes;
@@ -56,9 +56,9 @@ inline RecordSource source_of(const RecordedImages& images) {
 inline void write_records(const std::string& folder, const RecordedImages& images) {
   RecordWriter writer(folder);
   ModelOutput output;
-  output.logits = logits_of(images, 0, images.ids.size());
-  writer.observe(batch_of(images, 0, images.ids.size()), output);
-  writer.commit(source_of(images));
+  output.logits = make_logits(images, 0, images.ids.size());
+  writer.observe(recorded_batch(images, 0, images.ids.size()), output);
+  writer.commit(make_source(images));
 }
 
 }  // namespace sparsight::test

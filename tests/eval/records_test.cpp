@@ -22,8 +22,8 @@ namespace {
 using test::longs;
 
 // Images of two tokens, three experts. Assignments (token, expert), those of `kept` after capacity.
-Routing routing_of(const std::vector<int64_t>& token, const std::vector<int64_t>& expert, const std::vector<bool>& kept,
-                   int64_t images) {
+Routing make_routing(const std::vector<int64_t>& token, const std::vector<int64_t>& expert,
+                     const std::vector<bool>& kept, int64_t images) {
   Routing routing;
   routing.layer = "blocks.1.mlp";
   routing.layout = {images, 2, 0, 0, 0};
@@ -41,7 +41,7 @@ Routing routing_of(const std::vector<int64_t>& token, const std::vector<int64_t>
 }
 
 // One image of two tokens, two experts of two slots each.
-SoftRouting soft_routing_of(int64_t images) {
+SoftRouting make_soft_routing(int64_t images) {
   SoftRouting routing;
   routing.layer = "blocks.2.mlp";
   routing.layout = {images, 2, 0, 0, 0};
@@ -57,28 +57,28 @@ void write_with_experts(const std::string& folder) {
   const test::RecordedImages images;
   RecordWriter writer(folder);
   ModelOutput first, second;
-  first.logits = test::logits_of(images, 0, 2);
+  first.logits = test::make_logits(images, 0, 2);
   // Image 0: tokens 0, 1; image 1: tokens 2, 3.
-  first.routings = {routing_of({0, 0, 1, 2, 3}, {0, 2, 0, 1, 2}, {true, false, true, true, true}, 2)};
-  first.soft_routings = {soft_routing_of(2)};
-  second.logits = test::logits_of(images, 2, 3);
-  second.routings = {routing_of({1}, {2}, {false}, 1)};
-  second.soft_routings = {soft_routing_of(1)};
-  writer.observe(test::batch_of(images, 0, 2), first);
-  writer.observe(test::batch_of(images, 2, 3), second);
+  first.routings = {make_routing({0, 0, 1, 2, 3}, {0, 2, 0, 1, 2}, {true, false, true, true, true}, 2)};
+  first.soft_routings = {make_soft_routing(2)};
+  second.logits = test::make_logits(images, 2, 3);
+  second.routings = {make_routing({1}, {2}, {false}, 1)};
+  second.soft_routings = {make_soft_routing(1)};
+  writer.observe(test::recorded_batch(images, 0, 2), first);
+  writer.observe(test::recorded_batch(images, 2, 3), second);
   EXPECT_EQ(writer.images(), 3);
   // 32 + 4 K of each image, 8 E and 4 E of its layers, and the ids.
   EXPECT_EQ(writer.bytes(), 3 * (32 + 4 * 3 + 8 * 3 + 4 * 2) + 6 + 9);
   EXPECT_FALSE(std::filesystem::exists(folder + "/index.json"));
-  writer.commit(test::source_of(images));
+  writer.commit(test::make_source(images));
 }
 
 at::Tensor ints(const std::vector<int64_t>& values, int64_t columns) {
   return longs(values).view({-1, columns}).to(at::kInt);
 }
 
-std::string error_of(const std::string& folder) {
-  const std::string message = testing::message_of([&] { read_records(folder); });
+std::string read_error(const std::string& folder) {
+  const std::string message = testing::error_text([&] { read_records(folder); });
   EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   return message;
 }
@@ -136,16 +136,16 @@ TEST(Records, OfGuidedRoutersHaveTheSuperClassAndTheRoutersChoice) {
   RecordWriter writer(folder.path("a"));
   writer.add_super_classes({1, 0, 1}, {"first", "second"});
   ModelOutput output;
-  output.logits = test::logits_of(images, 0, 3);
-  Routing routing = routing_of({0, 1, 2}, {0, 0, 1}, {true, true, true}, 3);
+  output.logits = test::make_logits(images, 0, 3);
+  Routing routing = make_routing({0, 1, 2}, {0, 0, 1}, {true, true, true}, 3);
   routing.layer = "router";
   routing.layout = {3, 1, 0, 0, 0};
   routing.tokens = 3;
   routing.experts = 2;
   routing.clean_logits = at::tensor({2.f, 1.f, 3.f, 0.f, 0.f, 1.f}).view({3, 2});
   output.routings = {routing};
-  writer.observe(test::batch_of(images, 0, 3), output);
-  writer.commit(test::source_of(images));
+  writer.observe(test::recorded_batch(images, 0, 3), output);
+  writer.commit(test::make_source(images));
   const TensorFile file = read_safetensors(folder.path("a/records.safetensors"));
   std::map<std::string, at::Tensor> columns(file.tensors.begin(), file.tensors.end());
   EXPECT_TRUE(at::equal(columns["super_class"], longs({0, 1, 1})));
@@ -170,15 +170,15 @@ TEST(Records, WithoutCommitNothingIsLeftAndEarlierOnesStay) {
   const testing::TemporaryFolder folder;
   const test::RecordedImages images;
   ModelOutput output;
-  output.logits = test::logits_of(images, 0, 3);
-  { RecordWriter(folder.path("a")).observe(test::batch_of(images, 0, 3), output); }
+  output.logits = test::make_logits(images, 0, 3);
+  { RecordWriter(folder.path("a")).observe(test::recorded_batch(images, 0, 3), output); }
   EXPECT_FALSE(std::filesystem::exists(folder.path("a")));
   write_with_experts(folder.path("a"));
-  { RecordWriter(folder.path("a")).observe(test::batch_of(images, 0, 3), output); }
+  { RecordWriter(folder.path("a")).observe(test::recorded_batch(images, 0, 3), output); }
   EXPECT_EQ(read_records(folder.path("a")).layers.size(), 2u);
   test::write_records(folder.path("a"), images);  // replaces them
   EXPECT_EQ(read_records(folder.path("a")).layers.size(), 0u);
-  EXPECT_NE(testing::message_of([&] { RecordWriter(folder.path("b")).commit({}); }).find("no image was evaluated"),
+  EXPECT_NE(testing::error_text([&] { RecordWriter(folder.path("b")).commit({}); }).find("no image was evaluated"),
             std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder.path("b")));
 }
@@ -187,7 +187,7 @@ TEST(Records, FoldersOfOtherThingsAreNotTaken) {
   const testing::TemporaryFolder folder;
   folder.write("run/config.toml", "x");
   const auto refusal = [&](const std::string& path) {
-    return testing::message_of<UsageError>([&] { RecordWriter writer(path); });
+    return testing::error_text<UsageError>([&] { RecordWriter writer(path); });
   };
   EXPECT_NE(
       refusal(folder.path("run")).find("it holds config.toml, which are not records; choose a new or empty folder"),
@@ -199,13 +199,13 @@ TEST(Records, FoldersOfOtherThingsAreNotTaken) {
 
 TEST(Records, DamagedIndexesAreRefused) {
   const testing::TemporaryFolder folder;
-  EXPECT_NE(error_of(folder.path("none")).find("holds no records; write them with sparsight eval RUN --records"),
+  EXPECT_NE(read_error(folder.path("none")).find("holds no records; write them with sparsight eval RUN --records"),
             std::string::npos);
   write_with_experts(folder.path("a"));
   const std::string path = folder.path("a/index.json"), good = read_file(path, 1 << 20);
   const auto expect = [&](const std::string& text, const std::string& part) {
     write_file_atomically(path, text);
-    const std::string message = error_of(folder.path("a"));
+    const std::string message = read_error(folder.path("a"));
     EXPECT_NE(message.find(part), std::string::npos) << part << ": " << message;
   };
   const auto changed = [&](const std::string& key, const Json& value) {
@@ -240,7 +240,7 @@ TEST(Records, DamagedTensorsAreRefused) {
   write_with_experts(folder.path("a"));
   const std::string path = folder.path("a/records.safetensors"), good = read_file(path, 1 << 20);
   const auto expect = [&](const std::string& part) {
-    const std::string message = error_of(folder.path("a"));
+    const std::string message = read_error(folder.path("a"));
     EXPECT_NE(message.find(part), std::string::npos) << part << ": " << message;
     write_file_atomically(path, good);
   };
@@ -268,7 +268,7 @@ TEST(Records, DamagedTensorsAreRefused) {
   with("id_end", longs({6, 10, 10}), "5 bytes of ids belong to no image");
   with("kept/blocks.1.mlp", ints({3, 0, 0, 0, 1, 1, 0, 0, 0}, 3), "more assignments than were chosen");
   with("kept/blocks.1.mlp", ints({-1, 0, 0, 0, 1, 1, 0, 0, 0}, 3), "fewer than 0");
-  EXPECT_EQ(error_of(folder.path("a")), "");
+  EXPECT_EQ(read_error(folder.path("a")), "");
 }
 
 // A sparse file of a terabyte takes a few bytes of disk; reading it must take no memory.
@@ -293,7 +293,7 @@ TEST(Records, HugeFilesAreRefusedBeforeTheyAreRead) {
   const std::string path = folder.path("a/records.safetensors");
   write_file_atomically(path, std::string(reinterpret_cast<const char*>(&length), 8) + text);
   ASSERT_EQ(truncate(path.c_str(), static_cast<off_t>(8 + length) + end), 0);
-  EXPECT_NE(error_of(folder.path("a")).find("bytes of records, at most 17179869184 are read"), std::string::npos);
+  EXPECT_NE(read_error(folder.path("a")).find("bytes of records, at most 17179869184 are read"), std::string::npos);
 }
 
 TEST(Records, AFullDiskLeavesTheEarlierRecords) {
@@ -305,7 +305,7 @@ TEST(Records, AFullDiskLeavesTheEarlierRecords) {
   many.ids.assign(20000, "i");
   many.labels.assign(20000, 0);
   many.predictions.assign(20000, 0);
-  EXPECT_NE(testing::message_of([&] { test::write_records(path, many); }).find("No space left on device"),
+  EXPECT_NE(testing::error_text([&] { test::write_records(path, many); }).find("No space left on device"),
             std::string::npos);
   EXPECT_EQ(read_records(path).images(), 3);
 }

@@ -43,7 +43,7 @@ void expect_error(const Json& resolved, const std::string& part) {
   }
 }
 
-std::vector<int64_t> sizes_of(const DataInfo& data) {
+std::vector<int64_t> count_sizes(const DataInfo& data) {
   std::vector<int64_t> sizes(data.super_classes.size());
   for (const int64_t group : data.super_class_of) ++sizes.at(static_cast<size_t>(group));
   return sizes;
@@ -84,7 +84,7 @@ TEST(SuperclassDivision, AMapThatDoesNotFitIsOneClearLine) {
 // Six classes for four experts: sizes 2, 2, 1, 1; and those of the dataset, 4 and 2.
 TEST(SuperclassDivision, M28_RandomDivisionsHaveEqualOrMatchedSizes) {
   const DataInfo equal = with_superclasses(config("source = \"random\"", 4), six_classes());
-  std::vector<int64_t> sizes = sizes_of(equal);
+  std::vector<int64_t> sizes = count_sizes(equal);
   std::ranges::sort(sizes);
   EXPECT_EQ(sizes, (Map{1, 1, 2, 2}));
   EXPECT_EQ(equal.super_class_of, with_superclasses(config("source = \"random\"", 4), six_classes()).super_class_of);
@@ -94,7 +94,7 @@ TEST(SuperclassDivision, M28_RandomDivisionsHaveEqualOrMatchedSizes) {
         with_superclasses(config(cat("source = \"random\"\nseed = ", seed), 4), six_classes()).super_class_of);
   EXPECT_FALSE(std::ranges::all_of(others, [&](const Map& map) { return map == others[0]; }));
   const DataInfo matched = with_superclasses(config("source = \"random\"\nsizes = \"matched\"", 4), six_classes());
-  EXPECT_EQ(sizes_of(matched), (Map{4, 2}));
+  EXPECT_EQ(count_sizes(matched), (Map{4, 2}));
   EXPECT_NE(matched.super_class_of, six_classes().super_class_of);
   expect_error(config("source = \"random\"", 7), "7 random super-classes of 6 classes");
   DataInfo undivided = six_classes();

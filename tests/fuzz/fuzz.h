@@ -28,7 +28,7 @@ int try_reader(Read read) {
   return 0;
 }
 
-inline std::string_view text_of(const uint8_t* data, size_t size) {
+inline std::string_view as_text(const uint8_t* data, size_t size) {
   return std::string_view(reinterpret_cast<const char*>(data), size);
 }
 

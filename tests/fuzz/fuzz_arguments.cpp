@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) { return std::freopen("/dev/n
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::string> arguments;
-  std::istringstream lines{std::string(sparsight::text_of(data, size))};
+  std::istringstream lines{std::string(sparsight::as_text(data, size))};
   for (std::string line; std::getline(lines, line);) arguments.push_back(line);
   return sparsight::try_reader([&] { sparsight::parse(arguments); });
 }

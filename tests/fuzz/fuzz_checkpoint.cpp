@@ -41,7 +41,7 @@ std::string header(const std::string& state) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string text(text_of(data, size));
+  const std::string text(as_text(data, size));
   if (const auto state = try_parse_json_object(text)) try_reader([&] { continue_from(*state); });
   const std::string bytes = text.starts_with("{") ? header(text) : text;
   return try_reader([&] {

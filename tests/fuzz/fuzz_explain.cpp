@@ -30,7 +30,7 @@ void check(bool good, const std::string& what) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  std::ofstream(run_folder() + "/explain/explain.json", std::ios::binary) << text_of(data, size);
+  std::ofstream(run_folder() + "/explain/explain.json", std::ios::binary) << as_text(data, size);
   RunSummary run;
   ExplainSummary explain;
   try_reader([&] { explain = read_explanation(run_folder(), "explain", run); });

@@ -5,5 +5,5 @@
 using namespace sparsight;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  return try_reader([&] { parse_manifest(text_of(data, size), "x"); });
+  return try_reader([&] { parse_manifest(as_text(data, size), "x"); });
 }

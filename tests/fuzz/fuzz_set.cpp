@@ -44,7 +44,7 @@ std::string sorted(const Json& tree) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return try_reader([&] {
     Config config = Config::from_text("[train]\nepochs = 3\n", "x");
-    std::istringstream lines{std::string(text_of(data, size))};
+    std::istringstream lines{std::string(as_text(data, size))};
     for (std::string line; std::getline(lines, line);) config.set(line);
     const std::string written = to_toml(config.tree());
     if (sorted(parse_toml(written, "written").tree) != sorted(config.tree())) {

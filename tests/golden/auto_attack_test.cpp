@@ -54,7 +54,7 @@ AttackBatch golden_batch(const std::string& run) {
   return batch;
 }
 
-ThreatModel threat_of(const std::string& run) {
+ThreatModel read_threat(const std::string& run) {
   if (run.rfind("L2", 0) == 0) return {Norm::l2, 0.15, {}};
   return {Norm::linf, 0.02, {}};
 }
@@ -102,7 +102,7 @@ TEST_P(ApgdGolden, A23_EveryIterationAgrees) {
   if (run.find("dlr") != std::string::npos) objective.loss = attack_loss::dlr;
   if (run.find("targeted") != std::string::npos) objective.loss = attack_loss::targeted_dlr;
   std::vector<at::Tensor> losses, steps;
-  AttackContext context{threat_of(run)};
+  AttackContext context{read_threat(run)};
   context.observe = [&](const AttackStep& step) {
     losses.push_back(step.loss);
     if (step.iteration > 0) steps.push_back(step.step_size);
@@ -139,7 +139,7 @@ TEST_P(FabGolden, A32_EveryIterationAgrees) {
   AttackedFunction model(golden_logits);
   const AttackBatch batch = golden_batch(run);
   std::vector<at::Tensor> distances;
-  AttackContext context{threat_of(run)};
+  AttackContext context{read_threat(run)};
   context.observe = [&](const AttackStep& step) { distances.push_back(-step.loss); };
   const FabRun found =
       run_fab(model, batch, context, {.iterations = golden(run + "/distances").size(0)}, batch.pixels, 0);
@@ -160,7 +160,7 @@ TEST_P(SquareGolden, A32_TheFinalPointsAgree) {
   const AttackBatch batch = golden_batch(run);
   GoldenRandom random;
   at::Tensor queries = torch::ones({batch.pixels.size(0)}, torch::kLong);
-  AttackContext context{threat_of(run)};
+  AttackContext context{read_threat(run)};
   context.observe = [&](const AttackStep& step) { queries.index_add_(0, step.image, torch::ones_like(step.image)); };
   const SquareMovesContext moves{context.threat, 0.8, &random};
   SquareLinf linf(moves);

@@ -1,4 +1,4 @@
-// Weights that a Python script and a test compute alike from the names of a model's tensors: weights_of() of
+// Weights that a Python script and a test compute alike from the names of a model's tensors: make_weights() of
 // make_resnet_golden.py.
 #pragma once
 

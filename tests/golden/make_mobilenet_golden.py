@@ -14,7 +14,7 @@ import sys
 import torch
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from make_resnet_golden import CLASSES, peer_torchvision, save_file, uniform, weights_of  # noqa: E402
+from make_resnet_golden import CLASSES, peer_torchvision, save_file, uniform, make_weights  # noqa: E402
 
 mobilenetv2 = peer_torchvision.import_model("mobilenetv2")
 # torchvision's table with a stride of 1 for 24 channels, as implementations for CIFAR have it.
@@ -26,7 +26,7 @@ def golden_model(prefix, width, side, cifar_stem=False):
                                     inverted_residual_setting=CIFAR_TABLE if cifar_stem else None)
     if cifar_stem:
         model.features[0][0].stride = (1, 1)
-    model.load_state_dict(weights_of(model, gain=1.4), strict=False)  # maps keep their size
+    model.load_state_dict(make_weights(model, gain=1.4), strict=False)  # maps keep their size
     model.eval()
     images = (uniform(1000, (2, 3, side, side + 4)) + 0.5).float()
     with torch.no_grad():

@@ -1,7 +1,7 @@
 """Makes resnet_golden.safetensors, the expected outputs of Sparsight's ResNets, with torchvision.
 
 The networks are torchvision's own of full size; of their weights the file has none: both sides compute them from the names
-(weights_of below, resnet_golden_test.cpp). The file has images, features and logits. Run it in an environment of its own:
+(make_weights below, resnet_golden_test.cpp). The file has images, features and logits. Run it in an environment of its own:
 
     pip install torch torchvision safetensors && python tests/golden/make_resnet_golden.py
 
@@ -32,7 +32,7 @@ def uniform(number, sizes):
     return (h.double() / 2**32 - 0.5).reshape(sizes)
 
 
-def weights_of(model, gain=1):
+def make_weights(model, gain=1):
     """By name. Every term of the result shows, and maps stay of order 1."""
     state = {name: value for name, value in model.state_dict().items() if not name.endswith("num_batches_tracked")}
     weights = {}
@@ -53,7 +53,7 @@ def golden_model(prefix, make, side, cifar_stem=False):
     if cifar_stem:  # what implementations for small images change
         model.conv1 = torch.nn.Conv2d(3, 64, 3, padding=1, bias=False)
         model.maxpool = torch.nn.Identity()
-    model.load_state_dict(weights_of(model), strict=False)
+    model.load_state_dict(make_weights(model), strict=False)
     model.eval()
     head, model.fc = model.fc, torch.nn.Identity()
     images = (uniform(1000, (2, 3, side, side + 4)) + 0.5).float()

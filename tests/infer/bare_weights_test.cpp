@@ -38,7 +38,7 @@ TEST(BareWeights, AreToldFromCheckpoints) {
   EXPECT_FALSE(is_bare_weights(folder.path()));
   EXPECT_FALSE(is_bare_weights(folder.path("missing.safetensors")));
   EXPECT_THROW(is_bare_weights(folder.write("cut.safetensors", "x")), Error);
-  EXPECT_NE(testing::message_of<UsageError>([&] {
+  EXPECT_NE(testing::error_text<UsageError>([&] {
               load_bare_weights({.path = folder.path("bare.safetensors")});
             }).find("give --config"),
             std::string::npos);
@@ -106,7 +106,7 @@ TEST(BareWeights, HaveTheClassNamesOfLabels) {
   EXPECT_EQ(load_bare_weights(request).data.classes, (std::vector<std::string>{"a", "b", "c d", "e", "f"}));
   const auto refused = [&](const std::string& labels) {
     request.bare.labels = labels;
-    return testing::message_of([&] { load_bare_weights(request); });
+    return testing::error_text([&] { load_bare_weights(request); });
   };
   EXPECT_NE(refused("imagenet1k").find("names 1000 classes"), std::string::npos);
   EXPECT_NE(refused(folder.path("missing.txt")).find("no such file"), std::string::npos);
@@ -127,7 +127,7 @@ TEST(BareWeights, WithoutADatasetAreForPredictionAlone) {
   const testing::TemporaryFolder folder;
   ModelRequest request = without_data(save_vit(folder, "a.safetensors", Json::object()).path);
   request.needs_data = true;
-  EXPECT_NE(testing::message_of<UsageError>([&] { load_bare_weights(request); }).find("--data FOLDER"),
+  EXPECT_NE(testing::error_text<UsageError>([&] { load_bare_weights(request); }).find("--data FOLDER"),
             std::string::npos);
 }
 
@@ -135,7 +135,7 @@ TEST(BareWeights, WithoutADatasetAreForPredictionAlone) {
 TEST(BareWeights, WithoutAHeadKnowNoClasses) {
   const testing::TemporaryFolder folder;
   const ModelRequest request = without_data(save_vit(folder, "a.safetensors", Json::object(), /*head=*/false).path);
-  EXPECT_NE(testing::message_of<UsageError>([&] { load_bare_weights(request); }).find("has no head"),
+  EXPECT_NE(testing::error_text<UsageError>([&] { load_bare_weights(request); }).find("has no head"),
             std::string::npos);
 }
 

@@ -9,8 +9,8 @@
 namespace sparsight::derived_model_test {
 namespace {
 
-NamedTensors weights_of(const std::string& model, const Json& options, const ImageShape& image,
-                        const MoeSpec& moe = default_moe_spec()) {
+NamedTensors make_weights(const std::string& model, const Json& options, const ImageShape& image,
+                          const MoeSpec& moe = default_moe_spec()) {
   NamedTensors tensors;
   for (const auto& [name, tensor] : named_weights(*models().make(model, options, "model", ModelContext{image, moe})))
     tensors.emplace_back(name, tensor);
@@ -18,7 +18,7 @@ NamedTensors weights_of(const std::string& model, const Json& options, const Ima
 }
 
 std::string refusal(const NamedTensors& tensors) {
-  return testing::message_of<UsageError>([&] { derive_model(tensors, "w.pth"); });
+  return testing::error_text<UsageError>([&] { derive_model(tensors, "w.pth"); });
 }
 
 NamedTensors without(NamedTensors tensors, const std::string& name) {
@@ -31,7 +31,7 @@ NamedTensors without(NamedTensors tensors, const std::string& name) {
 // timm's vit_small_patch16 for images of 48 pixels: 3 x 3 patches.
 TEST(DerivedModel, VisionTransformersFollowFromNamesAndShapes) {
   const DerivedModel derived =
-      derive_model(weights_of("vit", {{"size", "small"}, {"patch", 16}}, {3, 48, 48, 10}), "w.pth");
+      derive_model(make_weights("vit", {{"size", "small"}, {"patch", 16}}, {3, 48, 48, 10}), "w.pth");
   EXPECT_EQ(derived.side, 48);
   EXPECT_EQ(derived.channels, 3);
   EXPECT_EQ(derived.settings["width"], 384);
@@ -48,7 +48,7 @@ TEST(DerivedModel, VisionTransformersFollowFromNamesAndShapes) {
 // CLIP's pixels and epsilon, by the norm before its blocks.
 TEST(DerivedModel, ANormBeforeTheBlocksIsClips) {
   const DerivedModel derived = derive_model(
-      weights_of("vit", {{"width", 128}, {"depth", 1}, {"patch", 8}, {"pre_norm", true}}, {3, 16, 16, 3}), "w.pth");
+      make_weights("vit", {{"width", 128}, {"depth", 1}, {"patch", 8}, {"pre_norm", true}}, {3, 16, 16, 3}), "w.pth");
   EXPECT_EQ(derived.settings["pre_norm"], true);
   EXPECT_EQ(derived.settings["norm_eps"], 1e-5);
   EXPECT_EQ(derived.settings["heads"], 2);  // of 64
@@ -60,18 +60,18 @@ TEST(DerivedModel, RegistersOfPublishedModelsHaveNoPositions) {
   const Json options{{"width", 64}, {"depth", 1}, {"heads", 1}, {"patch", 4}, {"reg_tokens", 4}};
   Json without_positions = options;
   without_positions["no_embed_class"] = true;
-  EXPECT_EQ(derive_model(weights_of("vit", without_positions, {3, 12, 12, 3}), "w").settings["no_embed_class"], true);
-  EXPECT_EQ(derive_model(weights_of("vit", options, {3, 16, 16, 3}), "w").settings["no_embed_class"], false);
+  EXPECT_EQ(derive_model(make_weights("vit", without_positions, {3, 12, 12, 3}), "w").settings["no_embed_class"], true);
+  EXPECT_EQ(derive_model(make_weights("vit", options, {3, 16, 16, 3}), "w").settings["no_embed_class"], false);
 }
 
 TEST(DerivedModel, LeavesHeadsOfUnknownWidthsOpen) {
-  const NamedTensors odd = weights_of("vit", {{"width", 72}, {"depth", 1}, {"heads", 3}, {"patch", 4}}, {3, 8, 8, 3});
+  const NamedTensors odd = make_weights("vit", {{"width", 72}, {"depth", 1}, {"heads", 3}, {"patch", 4}}, {3, 8, 8, 3});
   EXPECT_FALSE(derive_model(odd, "w").settings.contains("heads"));
 }
 
 TEST(DerivedModel, ConvolutionalNetworksFollowFromTheirLayers) {
   const auto resnet = [](const Json& options) {
-    return derive_model(weights_of("resnet", options, {3, 32, 32, 4}), "w");
+    return derive_model(make_weights("resnet", options, {3, 32, 32, 4}), "w");
   };
   for (const int64_t depth : {18, 34, 50, 101})
     EXPECT_EQ(resnet({{"depth", depth}, {"base_width", 4}}).settings["depth"], depth);
@@ -81,21 +81,22 @@ TEST(DerivedModel, ConvolutionalNetworksFollowFromTheirLayers) {
   EXPECT_EQ(small.side, 32);
   EXPECT_EQ(resnet({{"depth", 18}, {"base_width", 8}}).side, 224);
   for (const double width : {0.5, 1.0, 1.4})
-    EXPECT_EQ(derive_model(weights_of("mobilenet", {{"width", width}}, {3, 32, 32, 4}), "w").settings["width"], width);
+    EXPECT_EQ(derive_model(make_weights("mobilenet", {{"width", width}}, {3, 32, 32, 4}), "w").settings["width"],
+              width);
 }
 
 TEST(DerivedModel, RefusesWhatDoesNotFollow) {
   const Json options{{"width", 64}, {"depth", 2}, {"heads", 1}, {"patch", 4}};
-  const NamedTensors vit = weights_of("vit", options, {3, 8, 8, 3});
+  const NamedTensors vit = make_weights("vit", options, {3, 8, 8, 3});
   EXPECT_NE(refusal({{"w", torch::zeros({2})}}).find("this file begins with w; give --config"), std::string::npos);
-  EXPECT_NE(refusal(weights_of("vit", options, {3, 8, 8, 3}, default_moe_spec({1}))).find("MoE layer"),
+  EXPECT_NE(refusal(make_weights("vit", options, {3, 8, 8, 3}, default_moe_spec({1}))).find("MoE layer"),
             std::string::npos);
-  EXPECT_NE(refusal(weights_of("vit", options, {3, 8, 12, 3})).find("7 positions"), std::string::npos);
+  EXPECT_NE(refusal(make_weights("vit", options, {3, 8, 12, 3})).find("7 positions"), std::string::npos);
   EXPECT_NE(refusal(without(vit, "norm.weight")).find("norm.weight"), std::string::npos);
   EXPECT_NE(refusal(without(vit, "blocks.0.mlp.fc1.weight")).find("it has no blocks.0.mlp.fc1.weight"),
             std::string::npos);
   EXPECT_NE(refusal(without(vit, "pos_embed")).find("it has no pos_embed"), std::string::npos);
-  EXPECT_NE(refusal(weights_of("mobilenet", {{"width", 0.9}}, {3, 32, 32, 4})).find("published widths"),
+  EXPECT_NE(refusal(make_weights("mobilenet", {{"width", 0.9}}, {3, 32, 32, 4})).find("published widths"),
             std::string::npos);
 }
 

@@ -39,21 +39,21 @@ TEST(ImageList, WarnsOfOtherFilesInFolders) {
 
 TEST(ImageList, AnInputWithoutEndIsRefused) {
   std::istringstream long_line(std::string(100'000, 'x'));
-  EXPECT_NE(testing::message_of([&] { image_list({"-"}, long_line); }).find("longer than 65536 bytes"),
+  EXPECT_NE(testing::error_text([&] { image_list({"-"}, long_line); }).find("longer than 65536 bytes"),
             std::string::npos);
   std::string lines;
   for (int i = 0; i < 9'000'000; ++i) lines += "y\n";
   std::istringstream many(lines);
-  EXPECT_NE(testing::message_of([&] { image_list({"-"}, many); }).find("names more than 8388608 images"),
+  EXPECT_NE(testing::error_text([&] { image_list({"-"}, many); }).find("names more than 8388608 images"),
             std::string::npos);
 }
 
 TEST(ImageList, SaysWhereThereIsNothing) {
   const testing::TemporaryFolder folder;
   std::istringstream empty;
-  EXPECT_NE(testing::message_of([&] { image_list({folder.path()}, empty); }).find("contains no .jpg"),
+  EXPECT_NE(testing::error_text([&] { image_list({folder.path()}, empty); }).find("contains no .jpg"),
             std::string::npos);
-  EXPECT_NE(testing::message_of([&] { image_list({"-"}, empty); }).find("no images were given"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { image_list({"-"}, empty); }).find("no images were given"), std::string::npos);
 }
 
 }  // namespace sparsight::image_list_test

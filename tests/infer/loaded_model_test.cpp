@@ -47,7 +47,7 @@ Checkpoint untrained_checkpoint(uint64_t seed = 1, const std::string& eval = kRe
 
 std::string error_of_checkpoint(const testing::TemporaryFolder& folder, const Checkpoint& checkpoint) {
   write_checkpoint(folder.path("a"), checkpoint);
-  return testing::message_of([&] { load_model(folder.path("a")); });
+  return testing::error_text([&] { load_model(folder.path("a")); });
 }
 
 at::Tensor answer(const LoadedModel& loaded) { return loaded.forward({at::ones({1, 1, 8, 8})}).logits; }
@@ -73,13 +73,13 @@ TEST(LoadModel, PrefersTheBestCheckpointAndAveragedWeights) {
   const RunFolder run = RunFolder::create(path);
   const Checkpoint plain = untrained_checkpoint(1), other = untrained_checkpoint(2);
   write_file_atomically(run.config(), to_toml(plain.config));
-  EXPECT_NE(testing::message_of([&] { load_model(path); }).find("has no checkpoint yet"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { load_model(path); }).find("has no checkpoint yet"), std::string::npos);
 
   Checkpoint last = plain;
   for (const auto& [name, tensor] : other.weights) last.training.emplace_back("ema/" + name, tensor);
   write_checkpoint(run.checkpoint("last"), last);
   const at::Tensor averaged = answer(load_model(path));
-  EXPECT_NE(testing::message_of([&] { load_model(path, "best"); }).find("has no best checkpoint"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { load_model(path, "best"); }).find("has no best checkpoint"), std::string::npos);
 
   write_checkpoint(run.checkpoint("best"), plain);
   const at::Tensor best = answer(load_model(path));
@@ -95,9 +95,9 @@ TEST(LoadModel, SaysWhereTheCheckpointsOfAFinishedRunWent) {
   const RunFolder run = RunFolder::create(folder.path("run"));
   write_file_atomically(run.config(), to_toml(untrained_checkpoint().config));
   run.mark_done();
-  EXPECT_NE(testing::message_of([&] { load_model(run.path()); }).find("it is finished, so the file was removed"),
+  EXPECT_NE(testing::error_text([&] { load_model(run.path()); }).find("it is finished, so the file was removed"),
             std::string::npos);
-  EXPECT_NE(testing::message_of<UsageError>([&] { load_model(run.config()); }).find("config.toml is a configuration"),
+  EXPECT_NE(testing::error_text<UsageError>([&] { load_model(run.config()); }).find("config.toml is a configuration"),
             std::string::npos);
 }
 
@@ -140,7 +140,7 @@ TEST(LoadModel, AsksNothingOfHowTheModelWasTrained) {
   write_checkpoint(folder.path("a"), checkpoint);
   EXPECT_EQ(load_model(folder.path("a")).step, 5);
   const auto misuse = [&](const std::string& assignment) {
-    return testing::message_of<UsageError>([&] { load_model(folder.path("a"), "", {assignment}); });
+    return testing::error_text<UsageError>([&] { load_model(folder.path("a"), "", {assignment}); });
   };
   EXPECT_NE(misuse("optimizer.lr=3").find("[optimizer] configures training"), std::string::npos);
   EXPECT_NE(misuse("roter.k=1").find("did you mean \"router\"?"), std::string::npos);
@@ -236,7 +236,7 @@ TEST(LoadModel, OverridesThatDoNotFitTheWeightsAreRefused) {
   const std::string path = folder.path("a");
   write_checkpoint(path, untrained_checkpoint());
   const auto refusal = [&](const std::vector<std::string>& overrides) {
-    const std::string message = testing::message_of([&] { load_model(path, "", overrides); });
+    const std::string message = testing::error_text([&] { load_model(path, "", overrides); });
     EXPECT_EQ(message.find('\n'), std::string::npos);
     return message;
   };
@@ -248,7 +248,7 @@ TEST(LoadModel, OverridesThatDoNotFitTheWeightsAreRefused) {
             std::string::npos);
   EXPECT_NE(refusal({"model.width=4096"}).find("far larger model than it has weights for"), std::string::npos);
   const auto misuse = [&](const std::string& assignment) {
-    return testing::message_of<UsageError>([&] { load_model(path, "", {assignment}); });
+    return testing::error_text<UsageError>([&] { load_model(path, "", {assignment}); });
   };
   EXPECT_NE(misuse("router.eval_k=3").find("3 experts per token but [moe] experts is 2"), std::string::npos);
   EXPECT_NE(misuse("router.evalk=1").find("did you mean"), std::string::npos);
@@ -273,7 +273,7 @@ TEST(ModelImage, IsWhatTheModelTakes) {
   checkpoint.state["data"]["height"] = checkpoint.state["data"]["width"] = 8;
   write_checkpoint(folder.path("a"), checkpoint);
   const LoadedModel plain = load_model(folder.path("a"));
-  EXPECT_NE(testing::message_of([&] {
+  EXPECT_NE(testing::error_text([&] {
               model_image(plain, at::zeros({3, 20, 30}, at::kByte));
             }).find("the image of 30x20 pixels and 3 channels is not transformed to the 8x8 pixels and 1 channels"),
             std::string::npos);
@@ -321,7 +321,7 @@ TEST(LoadModel, IsReplacedByItsProgram) {
   compile(loaded, 1, "int8");
   EXPECT_FALSE(at::equal(answer(loaded), expected));
   EXPECT_TRUE(at::allclose(answer(loaded), expected, 0, 0.02 * expected.abs().max().item<double>() + 1e-6));
-  EXPECT_NE(testing::message_of<UsageError>([&] { program_of(plain, "int4"); }).find("known: fp32, bf16, int8"),
+  EXPECT_NE(testing::error_text<UsageError>([&] { compile_program(plain, "int4"); }).find("known: fp32, bf16, int8"),
             std::string::npos);
 }
 
@@ -335,7 +335,7 @@ TEST(LoadModel, AnswersAsItIsWhereThereIsNoProgram) {
   loaded.model = make_model(resolve(config, config_sections()), {1, 8, 8, 2}, {});
   initialize(*loaded.model, 1);
   const at::Tensor expected = answer(loaded);
-  EXPECT_NE(testing::message_of([&] { compile(loaded, 1, "int8"); }).find("cannot be used as int8: the router random"),
+  EXPECT_NE(testing::error_text([&] { compile(loaded, 1, "int8"); }).find("cannot be used as int8: the router random"),
             std::string::npos);
   compile(loaded, 1);
   EXPECT_EQ(loaded.program, nullptr);

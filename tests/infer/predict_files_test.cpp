@@ -133,7 +133,7 @@ TEST(ImageNames, ReadsLinesAsTheyCome) {
 TEST(ImageNames, SaysWhereThereIsNothing) {
   const int nothing = open("/dev/null", O_RDONLY);
   ImageNames names({"-"}, nothing);
-  EXPECT_NE(testing::message_of([&] { names.next(true); }).find("no images were given"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { names.next(true); }).find("no images were given"), std::string::npos);
   close(nothing);
 }
 

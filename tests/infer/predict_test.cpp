@@ -100,7 +100,7 @@ TEST(Predict, NeverNamesMoreClassesThanThereAre) {
 
 TEST(Predict, RefusesOtherShapesAndOutputsThatAreNotFinite) {
   const auto message = [](const LoadedModel& model, const at::Tensor& image) {
-    return testing::message_of([&] { predict(model, image, "a.png", 1); });
+    return testing::error_text([&] { predict(model, image, "a.png", 1); });
   };
   EXPECT_NE(message(model_with({0, 1, 2}), at::zeros({1, 9, 5}, at::kByte))
                 .find("a.png: the image of 5x9 pixels and 1 channels is not transformed to the 5x4 pixels"),

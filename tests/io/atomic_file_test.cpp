@@ -44,7 +44,7 @@ TEST(AtomicFile, WritesWhereALinkPointsAndOverNoDevice) {
   EXPECT_EQ(read_file(folder.path("there.txt"), kLimit), "new");
   EXPECT_EQ(testing::count_entries(folder), 2u);
   ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
-  EXPECT_NE(testing::message_of([&] { write_file_atomically(folder.path("pipe"), "x"); }).find("a device, a pipe"),
+  EXPECT_NE(testing::error_text([&] { write_file_atomically(folder.path("pipe"), "x"); }).find("a device, a pipe"),
             std::string::npos);
 }
 
@@ -73,7 +73,7 @@ TEST(AtomicFile, MakesWhatALinkLeadsTo) {
   EXPECT_TRUE(std::filesystem::is_symlink(folder.path("below/second")));
 
   ASSERT_EQ(symlink("missing/file", folder.path("nowhere").c_str()), 0);
-  EXPECT_EQ(testing::message_of([&] { write_file_atomically(folder.path("nowhere"), "x"); }),
+  EXPECT_EQ(testing::error_text([&] { write_file_atomically(folder.path("nowhere"), "x"); }),
             "cannot write " + folder.path("nowhere") + " (a link to " + folder.path("missing/file") +
                 "): No such file or directory; check the path");
 }
@@ -83,7 +83,7 @@ TEST(AtomicFile, LinksInACircleAreAnError) {
   ASSERT_EQ(symlink("b", folder.path("a").c_str()), 0);
   ASSERT_EQ(symlink("a", folder.path("b").c_str()), 0);
   EXPECT_EQ(
-      testing::message_of([&] { write_file_atomically(folder.path("a"), "x"); }),
+      testing::error_text([&] { write_file_atomically(folder.path("a"), "x"); }),
       "cannot write " + folder.path("a") + ": its links lead in a circle; remove the link or choose another path");
   EXPECT_EQ(testing::count_entries(folder), 2u);
 }
@@ -102,9 +102,9 @@ TEST(AtomicFile, RemovesWhatAKilledProcessLeft) {
 
 TEST(AtomicFile, SaysWhatIsWrongWithTheFolder) {
   const testing::TemporaryFolder folder;
-  EXPECT_NE(testing::message_of([&] { write_file_atomically(folder.path("missing/a.txt"), "x"); }).find("No such file"),
+  EXPECT_NE(testing::error_text([&] { write_file_atomically(folder.path("missing/a.txt"), "x"); }).find("No such file"),
             std::string::npos);
-  EXPECT_EQ(testing::message_of([&] { AtomicFile file(folder.path()); }),
+  EXPECT_EQ(testing::error_text([&] { AtomicFile file(folder.path()); }),
             "cannot write " + folder.path() + ": it is a folder; name a file in it");
 }
 
@@ -113,12 +113,12 @@ TEST(AtomicFile, AFullDiskKeepsTheEarlierFile) {
   if (!disk.mounted()) GTEST_SKIP() << "needs root, to mount a small tmpfs";
   const std::string path = disk.folder().path("a.bin");
   write_file_atomically(path, "old");
-  const std::string message = testing::message_of([&] { write_file_atomically(path, std::string(2 << 20, 'x')); });
+  const std::string message = testing::error_text([&] { write_file_atomically(path, std::string(2 << 20, 'x')); });
   EXPECT_NE(message.find("No space left on device; free some space"), std::string::npos) << message;
   EXPECT_EQ(read_file(path, kLimit), "old");
   EXPECT_EQ(testing::count_entries(disk.folder()), 1u);
   ASSERT_TRUE(disk.make_read_only());
-  const std::string read_only = testing::message_of([&] { write_file_atomically(path, "x"); });
+  const std::string read_only = testing::error_text([&] { write_file_atomically(path, "x"); });
   EXPECT_NE(read_only.find("Read-only file system"), std::string::npos) << read_only;
 }
 
@@ -130,7 +130,7 @@ TEST(AtomicFile, ASizeLimitOfTheProcessIsAnError) {
   const rlimit small{1000, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
   const std::string message =
-      testing::message_of([&] { write_file_atomically(folder.path("a"), std::string(5000, 'x')); });
+      testing::error_text([&] { write_file_atomically(folder.path("a"), std::string(5000, 'x')); });
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_NE(message.find("File too large"), std::string::npos) << message;
@@ -141,9 +141,9 @@ TEST(ReadFile, RefusesFoldersMissingFilesAndFilesOverTheLimit) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.write("a", "12345");
   EXPECT_EQ(read_file(path, 5), "12345");
-  EXPECT_NE(testing::message_of([&] { read_file(path, 4); }).find("larger than the 4 bytes"), std::string::npos);
-  EXPECT_NE(testing::message_of([&] { read_file(folder.path(), 4); }).find("is a folder"), std::string::npos);
-  EXPECT_NE(testing::message_of([&] { read_file(folder.path("b"), 4); }).find("No such file"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { read_file(path, 4); }).find("larger than the 4 bytes"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { read_file(folder.path(), 4); }).find("is a folder"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { read_file(folder.path("b"), 4); }).find("No such file"), std::string::npos);
 }
 
 }  // namespace sparsight::atomic_file_test

@@ -34,10 +34,10 @@ TEST(AtomicFolder, TakesNoPathWithSomethingAtIt) {
   const testing::TemporaryFolder folder;
   folder.write("file", "x");
   for (const std::string& path : {folder.path(), folder.path("file"), folder.path("file/"), std::string("/")})
-    EXPECT_EQ(testing::message_of([&] { AtomicFolder made(path); }),
+    EXPECT_EQ(testing::error_text([&] { AtomicFolder made(path); }),
               path + " exists already; choose another folder or remove it");
-  EXPECT_NE(testing::message_of([&] { AtomicFolder made(""); }).find("has no name"), std::string::npos);
-  EXPECT_NE(testing::message_of([&] { AtomicFolder made(folder.path("file/a")); }).find("Not a directory"),
+  EXPECT_NE(testing::error_text([&] { AtomicFolder made(""); }).find("has no name"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { AtomicFolder made(folder.path("file/a")); }).find("Not a directory"),
             std::string::npos);
   EXPECT_EQ(testing::count_entries(folder), 1u);
 }
@@ -52,7 +52,7 @@ TEST(AtomicFolder, RemovesWhatAKilledProcessLeft) {
   AtomicFolder second(path);  // as of another process
   fill(first), fill(second);
   first.commit();
-  EXPECT_NE(testing::message_of([&] { second.commit(); }).find("cannot make the folder"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { second.commit(); }).find("cannot make the folder"), std::string::npos);
   EXPECT_EQ(read_file(path + "/a", 10), "x");
   EXPECT_EQ(read_file(folder.path("made.tmp/notes.txt"), 10), "mine");
 }

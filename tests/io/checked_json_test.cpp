@@ -14,7 +14,7 @@ const Json kRecord = {{"step", 3}, {"loss", 0.25}};
 // In Python: xxhash.xxh3_64_hexdigest(b'{"step":3,"loss":0.25')
 const std::string kLine = R"({"step":3,"loss":0.25,"xxh3":"faf01eed4b1a46df"})";
 
-std::string problem_of(const std::string& text) {
+std::string find_problem(const std::string& text) {
   std::string problem;
   return try_parse_checked_object(text, problem) ? "" : problem;
 }
@@ -65,13 +65,13 @@ TEST(CheckedJson, SaysWhatIsWrong) {
                     moved = R"({"xxh3":"faf01eed4b1a46df","step":3,"loss":0.25})",
                     rewritten = R"({"step": 3, "loss": 0.25, "xxh3": "faf01eed4b1a46df"})";
   for (const std::string& damaged : {digit, name, case_of_it, moved, rewritten}) {
-    EXPECT_EQ(problem_of(damaged), "does not match its checksum") << damaged;
-    EXPECT_EQ(testing::message_of([&] { parse_checked_object(damaged, "a.json"); }),
+    EXPECT_EQ(find_problem(damaged), "does not match its checksum") << damaged;
+    EXPECT_EQ(testing::error_text([&] { parse_checked_object(damaged, "a.json"); }),
               "a.json does not match its checksum");
   }
-  EXPECT_EQ(problem_of(kLine.substr(0, 30)), "is not a JSON object");
-  EXPECT_EQ(problem_of("[1]"), "is not a JSON object");
-  EXPECT_EQ(testing::message_of([&] { parse_checked_object("{", "a.json"); }).substr(0, 18), "a.json is not JSON");
+  EXPECT_EQ(find_problem(kLine.substr(0, 30)), "is not a JSON object");
+  EXPECT_EQ(find_problem("[1]"), "is not a JSON object");
+  EXPECT_EQ(testing::error_text([&] { parse_checked_object("{", "a.json"); }).substr(0, 18), "a.json is not JSON");
 }
 
 }  // namespace sparsight::checked_json_test

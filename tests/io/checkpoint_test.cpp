@@ -38,7 +38,7 @@ std::string write_with(const testing::TemporaryFolder& folder, const std::string
   TensorFile file = read_safetensors(folder.path("a"));
   file.metadata[key] = value;
   write_safetensors(folder.path("a"), file);
-  return testing::message_of([&] { read_checkpoint(folder.path("a")); });
+  return testing::error_text([&] { read_checkpoint(folder.path("a")); });
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 namespace sparsight::file_lock_test {
 
-using testing::message_of;
+using testing::error_text;
 using testing::TemporaryFolder;
 
 TEST(FileLock, OneAtATimeAndNoFileAfterwards) {
@@ -53,9 +53,9 @@ TEST(FileLock, GoesWithTheProcess) {
 
 TEST(FileLock, SaysWhyItCannotBeMade) {
   const TemporaryFolder folder;
-  EXPECT_NE(message_of([&] { FileLock::try_take(folder.path("none/job.lock")); }).find("No such file"),
+  EXPECT_NE(error_text([&] { FileLock::try_take(folder.path("none/job.lock")); }).find("No such file"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { wait_for_folder(folder.path("none")); }).find("No such file"), std::string::npos);
+  EXPECT_NE(error_text([&] { wait_for_folder(folder.path("none")); }).find("No such file"), std::string::npos);
 }
 
 // Nothing but a file of its own is opened for writing, and nothing is waited for.
@@ -63,7 +63,7 @@ TEST(FileLock, RefusesWhatIsNoFileOfItsOwn) {
   const TemporaryFolder folder;
   const std::string target = folder.write("target", "precious"), path = folder.path("job.lock");
   const auto refuse = [&](const char* what) {
-    EXPECT_NE(message_of([&] { FileLock::try_take(path); }).find("is a link, a folder, a pipe"), std::string::npos)
+    EXPECT_NE(error_text([&] { FileLock::try_take(path); }).find("is a link, a folder, a pipe"), std::string::npos)
         << what;
     EXPECT_FALSE(FileLock::is_held(path)) << what;
     EXPECT_EQ(read_file(target, 100), "precious") << what;
@@ -94,7 +94,7 @@ TEST(FileLock, WaitingForAFolderEndsOnASignal) {
       close(STDERR_FILENO);
       install_interrupt_handler();
       kill(getpid(), signal);
-      _exit(message_of([&] { wait_for_folder(folder.path()); }).starts_with("interrupted") ? 42 : 1);
+      _exit(error_text([&] { wait_for_folder(folder.path()); }).starts_with("interrupted") ? 42 : 1);
     }
     int status = 0;
     waitpid(waiting, &status, 0);

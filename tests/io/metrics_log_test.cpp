@@ -101,8 +101,8 @@ TEST(MetricsLog, AChangedDigitIsDamage) {
   damaged[whole.find("0.5")] = '1';
   folder.write("log", damaged);
   const std::string said = "log:2 does not match its checksum; remove the line or restore the file";
-  EXPECT_NE(testing::message_of([&] { read_metrics(path); }).find(said), std::string::npos);
-  EXPECT_NE(testing::message_of([&] { MetricsLog(path, 2); }).find(said), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { read_metrics(path); }).find(said), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { MetricsLog(path, 2); }).find(said), std::string::npos);
   std::vector<Json> lines;
   EXPECT_EQ(for_each_readable_line(path, [&](Json object) { lines.push_back(std::move(object)); }),
             "1 line of metrics.jsonl could not be read and were left out; the first is line 2");
@@ -111,7 +111,7 @@ TEST(MetricsLog, AChangedDigitIsDamage) {
   damaged = whole;
   damaged.back() = '*';
   folder.write("log", damaged);
-  EXPECT_NE(testing::message_of([&] { read_metrics(path); }).find("log:3 is not a JSON object"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { read_metrics(path); }).find("log:3 is not a JSON object"), std::string::npos);
   folder.write("log", whole.substr(0, whole.size() - 1));
   EXPECT_EQ(read_metrics(path).size(), 2u);
 }
@@ -140,7 +140,7 @@ TEST(MetricsLog, ALineOfAnyLengthTakesBoundedMemory) {
             "1 line of metrics.jsonl could not be read and were left out; the first is line 2");
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[1]["step"], 2);
-  EXPECT_NE(testing::message_of([&] { MetricsLog(path, 5); }).find("log:2 is longer than the 67108864 bytes"),
+  EXPECT_NE(testing::error_text([&] { MetricsLog(path, 5); }).find("log:2 is longer than the 67108864 bytes"),
             std::string::npos);
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
@@ -158,16 +158,16 @@ TEST(MetricsLog, DeepAndWideLinesAreBadLines) {
   int64_t read = 0;
   EXPECT_NE(for_each_readable_line(path, [&](const Json&) { ++read; }).find("2 lines"), std::string::npos);
   EXPECT_EQ(read, 1);
-  EXPECT_NE(testing::message_of([&] { read_metrics(path); }).find("log:1 is not a JSON object"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { read_metrics(path); }).find("log:1 is not a JSON object"), std::string::npos);
 }
 
 TEST(MetricsLog, ADamagedLineIsNamed) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.write("log", "{\"step\":1}\nnot JSON\n");
-  EXPECT_NE(testing::message_of([&] { read_metrics(path); }).find("log:2 is not a JSON object"), std::string::npos);
-  EXPECT_NE(testing::message_of([&] { MetricsLog(path, 5); }).find("log:2 is not a JSON object"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { read_metrics(path); }).find("log:2 is not a JSON object"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { MetricsLog(path, 5); }).find("log:2 is not a JSON object"), std::string::npos);
   const std::string other = folder.write("other", "{\"kind\":\"train\"}\n");
-  EXPECT_NE(testing::message_of([&] { MetricsLog(other, 5); }).find("no integer \"step\""), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { MetricsLog(other, 5); }).find("no integer \"step\""), std::string::npos);
 }
 
 }  // namespace sparsight::metrics_log_test

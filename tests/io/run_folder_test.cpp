@@ -24,7 +24,7 @@ void begin_and_train(const std::string& path) {
 }
 
 void expect_error(const std::string& path, IfExists if_exists, const std::string& part) {
-  const std::string message = testing::message_of([&] { RunFolder::create(path, if_exists); });
+  const std::string message = testing::error_text([&] { RunFolder::create(path, if_exists); });
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
@@ -108,7 +108,7 @@ TEST(RunFolder, OtherFoldersAndFilesAreNotTaken) {
   expect_error(folder.path(), IfExists::kOverwrite, "holds files that do not belong to a run");
   expect_error(folder.path("file"), IfExists::kOverwrite, "is a file");
   expect_error(folder.path("file/run"), IfExists::kRefuse, "Not a directory");
-  EXPECT_NE(testing::message_of([&] { RunFolder::open(folder.path()); }).find("is not a run folder"),
+  EXPECT_NE(testing::error_text([&] { RunFolder::open(folder.path()); }).find("is not a run folder"),
             std::string::npos);
 }
 

@@ -60,9 +60,9 @@ TEST(SafetensorsRows, AreReadInParts) {
   EXPECT_TRUE(at::equal(rows.rows("x", 4, 7), whole.slice(0, 4, 7)));
   EXPECT_TRUE(at::equal(rows.rows("number", 0, 10), at::arange(10)));
   EXPECT_EQ(rows.rows("x", 3, 3).size(0), 0);
-  EXPECT_NE(testing::message_of([&] { rows.rows("x", 8, 11); }).find("has no rows 8 to 11 of a tensor x"),
+  EXPECT_NE(testing::error_text([&] { rows.rows("x", 8, 11); }).find("has no rows 8 to 11 of a tensor x"),
             std::string::npos);
-  EXPECT_NE(testing::message_of([&] { rows.rows("y", 0, 1); }).find("of a tensor y"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { rows.rows("y", 0, 1); }).find("of a tensor y"), std::string::npos);
 }
 
 TEST(SafetensorsRows, WithoutCommitThereIsNoFile) {
@@ -99,11 +99,11 @@ TEST(SafetensorsRows, AFullDiskIsAnErrorThatLeavesNothing) {
     const auto fill = [&] {
       for (int i = 0; i < 9; ++i) rows.append("x", at::zeros({1 << 15}));  // 128 KiB each, beyond the megabyte
     };
-    EXPECT_NE(testing::message_of(fill).find("No space left on device"), std::string::npos);
+    EXPECT_NE(testing::error_text(fill).find("No space left on device"), std::string::npos);
   }
   SafetensorsRowWriter rows(path);  // the rows fit, the final file does not
   for (int i = 0; i < 5; ++i) rows.append("x", at::zeros({1 << 15}));
-  EXPECT_NE(testing::message_of([&] { rows.commit({}); }).find("No space left on device"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { rows.commit({}); }).find("No space left on device"), std::string::npos);
   EXPECT_EQ(testing::count_entries(disk.folder()), 0u);
 }
 

@@ -19,13 +19,13 @@
 namespace sparsight::safetensors_test {
 namespace {
 
-std::string bytes_of(uint64_t header_length, const std::string& header, size_t data) {
+std::string to_bytes(uint64_t header_length, const std::string& header, size_t data) {
   std::string bytes(8, '\0');
   std::memcpy(bytes.data(), &header_length, 8);
   return bytes + header + std::string(data, '\1');
 }
 
-std::string bytes_of(const std::string& header, size_t data) { return bytes_of(header.size(), header, data); }
+std::string to_bytes(const std::string& header, size_t data) { return to_bytes(header.size(), header, data); }
 
 }  // namespace
 
@@ -70,7 +70,7 @@ TEST(Safetensors, ReadsHalfAMillionTensors) {
   for (int i = 0; i < 500'000; ++i)
     header += (i > 0 ? ",\"t" : "\"t") + std::to_string(i) + "\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[" +
               std::to_string(i) + "," + std::to_string(i + 1) + "]}";
-  const std::string path = folder.write("many", bytes_of(header + "}", 500'000));
+  const std::string path = folder.write("many", to_bytes(header + "}", 500'000));
   const TensorFile file = read_safetensors(path);
   ASSERT_EQ(file.tensors.size(), 500'000u);
   EXPECT_EQ(file.tensors[499'999].first, "t499999");
@@ -106,7 +106,7 @@ class SafetensorsHostile : public ::testing::TestWithParam<Hostile> {};
 TEST_P(SafetensorsHostile, IsRefusedWithOneLine) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.write("a.safetensors", GetParam().bytes);
-  const std::string message = testing::message_of([&] { read_safetensors(path); });
+  const std::string message = testing::error_text([&] { read_safetensors(path); });
   EXPECT_NE(message.find(GetParam().message), std::string::npos) << GetParam().what << ": " << message;
   EXPECT_EQ(message.find('\n'), std::string::npos);
 }
@@ -117,16 +117,16 @@ INSTANTIATE_TEST_SUITE_P(
     Headers, SafetensorsHostile,
     ::testing::Values(
         Hostile{"empty file", "", "only 0 bytes"}, Hostile{"7 bytes", "1234567", "only 7 bytes"},
-        Hostile{"header beyond the file", bytes_of(1000, "{}", 0), "beyond the file"},
-        Hostile{"huge header", bytes_of(UINT64_MAX, "{}", 0), "at most 100000000"},
-        Hostile{"over 100 MB", bytes_of(100'000'001, "{}", 0), "at most 100000000"},
-        Hostile{"not JSON", bytes_of("{\"a\":", 0), "not JSON"}, Hostile{"no header", bytes_of("", 0), "not JSON"},
-        Hostile{"not UTF-8", bytes_of("{\"a\xff\":1}", 0), "not JSON"},
-        Hostile{"no object", bytes_of("[1]", 0), "not a JSON object"},
-        Hostile{"a list", bytes_of(std::string(100000, '['), 0), "is not a JSON object"},
-        Hostile{"deep", bytes_of("{\"a\":{\"b\":" + std::string(100000, '['), 0), "nests deeper"},
+        Hostile{"header beyond the file", to_bytes(1000, "{}", 0), "beyond the file"},
+        Hostile{"huge header", to_bytes(UINT64_MAX, "{}", 0), "at most 100000000"},
+        Hostile{"over 100 MB", to_bytes(100'000'001, "{}", 0), "at most 100000000"},
+        Hostile{"not JSON", to_bytes("{\"a\":", 0), "not JSON"}, Hostile{"no header", to_bytes("", 0), "not JSON"},
+        Hostile{"not UTF-8", to_bytes("{\"a\xff\":1}", 0), "not JSON"},
+        Hostile{"no object", to_bytes("[1]", 0), "not a JSON object"},
+        Hostile{"a list", to_bytes(std::string(100000, '['), 0), "is not a JSON object"},
+        Hostile{"deep", to_bytes("{\"a\":{\"b\":" + std::string(100000, '['), 0), "nests deeper"},
         Hostile{"many numbers",
-                bytes_of(
+                to_bytes(
                     "{\"a\":[0" +
                         [] {
                           std::string list;
@@ -136,35 +136,35 @@ INSTANTIATE_TEST_SUITE_P(
                         "]}",
                     0),
                 "more than 40000 values"},
-        Hostile{"entry is a number", bytes_of("{\"a\":1}", 0), "described by an object"},
-        Hostile{"unknown type", bytes_of(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", 4), "F99"},
-        Hostile{"no type", bytes_of(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4), "unknown type null"},
-        Hostile{"no shape", bytes_of(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4), "as shape"},
-        Hostile{"no offsets", bytes_of(R"({"a":{"dtype":"F32","shape":[1]}})", 4), "as data_offsets"},
-        Hostile{"negative shape", bytes_of("{\"a\":" F32("[-1]", "0", "4") "}", 4), "whole numbers as shape"},
-        Hostile{"fractional shape", bytes_of("{\"a\":" F32("[1.5]", "0", "4") "}", 4), "whole numbers as shape"},
-        Hostile{"shape over int64", bytes_of("{\"a\":" F32("[18446744073709551615]", "0", "4") "}", 4),
+        Hostile{"entry is a number", to_bytes("{\"a\":1}", 0), "described by an object"},
+        Hostile{"unknown type", to_bytes(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", 4), "F99"},
+        Hostile{"no type", to_bytes(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4), "unknown type null"},
+        Hostile{"no shape", to_bytes(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4), "as shape"},
+        Hostile{"no offsets", to_bytes(R"({"a":{"dtype":"F32","shape":[1]}})", 4), "as data_offsets"},
+        Hostile{"negative shape", to_bytes("{\"a\":" F32("[-1]", "0", "4") "}", 4), "whole numbers as shape"},
+        Hostile{"fractional shape", to_bytes("{\"a\":" F32("[1.5]", "0", "4") "}", 4), "whole numbers as shape"},
+        Hostile{"shape over int64", to_bytes("{\"a\":" F32("[18446744073709551615]", "0", "4") "}", 4),
                 "whole numbers"},
-        Hostile{"shape times size overflows to 4", bytes_of("{\"a\":" F32("[4611686018427387905,4]", "0", "4") "}", 4),
+        Hostile{"shape times size overflows to 4", to_bytes("{\"a\":" F32("[4611686018427387905,4]", "0", "4") "}", 4),
                 "impossible shape"},
-        Hostile{"zero times huge", bytes_of("{\"a\":" F32("[0,4611686018427387905,4]", "0", "0") "}", 0),
+        Hostile{"zero times huge", to_bytes("{\"a\":" F32("[0,4611686018427387905,4]", "0", "0") "}", 0),
                 "impossible shape"},
-        Hostile{"shape does not fit", bytes_of("{\"a\":" F32("[2]", "0", "4") "}", 4), "needs 8 bytes but has 4"},
-        Hostile{"beyond the data", bytes_of("{\"a\":" F32("[2]", "0", "8") "}", 4), "has 4 bytes"},
-        Hostile{"backwards", bytes_of("{\"a\":" F32("[1]", "4", "0") "}", 4), "[4,0]"},
-        Hostile{"three offsets", bytes_of("{\"a\":" F32("[1]", "0,4", "8") "}", 8), "[0,4,8]"},
-        Hostile{"overlap", bytes_of("{\"a\":" F32("[2]", "0", "8") ",\"b\":" F32("[1]", "4", "8") "}", 8), "overlaps"},
-        Hostile{"same bytes", bytes_of("{\"a\":" F32("[1]", "0", "4") ",\"b\":" F32("[1]", "0", "4") "}", 4),
+        Hostile{"shape does not fit", to_bytes("{\"a\":" F32("[2]", "0", "4") "}", 4), "needs 8 bytes but has 4"},
+        Hostile{"beyond the data", to_bytes("{\"a\":" F32("[2]", "0", "8") "}", 4), "has 4 bytes"},
+        Hostile{"backwards", to_bytes("{\"a\":" F32("[1]", "4", "0") "}", 4), "[4,0]"},
+        Hostile{"three offsets", to_bytes("{\"a\":" F32("[1]", "0,4", "8") "}", 8), "[0,4,8]"},
+        Hostile{"overlap", to_bytes("{\"a\":" F32("[2]", "0", "8") ",\"b\":" F32("[1]", "4", "8") "}", 8), "overlaps"},
+        Hostile{"same bytes", to_bytes("{\"a\":" F32("[1]", "0", "4") ",\"b\":" F32("[1]", "0", "4") "}", 4),
                 "overlaps"},
-        Hostile{"gap", bytes_of("{\"a\":" F32("[1]", "0", "4") ",\"b\":" F32("[1]", "8", "12") "}", 12), "gap"},
-        Hostile{"rest", bytes_of("{\"a\":" F32("[1]", "0", "4") "}", 9), "5 bytes at the end"},
-        Hostile{"twice", bytes_of("{\"a\":" F32("[1]", "0", "4") ",\"a\":" F32("[1]", "0", "4") "}", 4),
+        Hostile{"gap", to_bytes("{\"a\":" F32("[1]", "0", "4") ",\"b\":" F32("[1]", "8", "12") "}", 12), "gap"},
+        Hostile{"rest", to_bytes("{\"a\":" F32("[1]", "0", "4") "}", 9), "5 bytes at the end"},
+        Hostile{"twice", to_bytes("{\"a\":" F32("[1]", "0", "4") ",\"a\":" F32("[1]", "0", "4") "}", 4),
                 "the key \"a\" twice"},
         Hostile{"inner key twice",
-                bytes_of(R"({"a":{"dtype":"F32","dtype":"I32","shape":[1],"data_offsets":[0,4]}})", 4),
+                to_bytes(R"({"a":{"dtype":"F32","dtype":"I32","shape":[1],"data_offsets":[0,4]}})", 4),
                 "\"dtype\" twice"},
-        Hostile{"metadata of numbers", bytes_of(R"({"__metadata__":{"a":1}})", 0), "must hold strings"},
-        Hostile{"metadata list", bytes_of(R"({"__metadata__":[]})", 0), "object of strings"}),
+        Hostile{"metadata of numbers", to_bytes(R"({"__metadata__":{"a":1}})", 0), "must hold strings"},
+        Hostile{"metadata list", to_bytes(R"({"__metadata__":[]})", 0), "object of strings"}),
     [](const auto& info) {
       std::string name = info.param.what;
       for (char& c : name)

@@ -27,7 +27,7 @@ void expect_linear(const NamedTensors& tensors) {
 }
 
 void expect_refused(const std::string& file, const std::string& part) {
-  const std::string message = testing::message_of([&] { read_torch_pickle(golden(file)); });
+  const std::string message = testing::error_text([&] { read_torch_pickle(golden(file)); });
   EXPECT_NE(message.find(part), std::string::npos) << file << ": " << message;
   EXPECT_EQ(message.find('\n'), std::string::npos);
 }
@@ -87,7 +87,7 @@ TEST(TorchPickle, CutAndChangedFilesNeverCrash) {
     std::string changed = whole;
     changed[i] = static_cast<char>(changed[i] ^ 0xff);
     folder.write("changed.pt", changed);
-    if (!testing::message_of([&] { read_torch_pickle(folder.path("changed.pt")); }).empty()) ++refused;
+    if (!testing::error_text([&] { read_torch_pickle(folder.path("changed.pt")); }).empty()) ++refused;
   }
   EXPECT_GT(refused, 10u);
 }
@@ -111,7 +111,7 @@ TEST(Pickle, DamagedPicklesAreRefused) {
                                                        {"}(Nu.", "wrong container"},
                                                        {"i.", "unknown instruction 105"}};
   for (const auto& [bytes, part] : cases) {
-    const std::string message = testing::message_of([&] { parse_pickle(bytes, "file.pt"); });
+    const std::string message = testing::error_text([&] { parse_pickle(bytes, "file.pt"); });
     EXPECT_NE(message.find(part), std::string::npos) << bytes << ": " << message;
   }
 }
@@ -123,7 +123,7 @@ TEST(Pickle, RepeatedCopiesAreRefused) {
   bytes += "tq";
   bytes.push_back('\0');
   for (int i = 0; i < 100000; ++i) bytes += std::string("h\0Q", 3);
-  EXPECT_NE(testing::message_of([&] { parse_pickle(bytes, "file.pt"); }).find("repeats itself"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { parse_pickle(bytes, "file.pt"); }).find("repeats itself"), std::string::npos);
 }
 
 TEST(Pickle, AListInItselfIsOnlyData) {

@@ -85,7 +85,7 @@ TEST(WeightNames, TransformersProjectionsBecomeOne) {
   EXPECT_EQ(renamed[1].first, "blocks.2.attn.qkv.bias");
   EXPECT_TRUE(at::equal(renamed[1].second, at::tensor({1., 1., 2., 2., 3., 3.}, at::kFloat)));
   file[2].second = at::ones({3});
-  EXPECT_EQ(testing::message_of([&] { with_timm_names(file); }),
+  EXPECT_EQ(testing::error_text([&] { with_timm_names(file); }),
             "blocks.2.attn.qkv.bias needs query, key and value of one shape");
   file.pop_back();
   EXPECT_THROW(with_timm_names(file), Error);
@@ -113,7 +113,7 @@ TEST(ReadWeights, TakesCheckpointsSafetensorsAndStateDicts) {
   ASSERT_EQ(read_weights(folder.path("a")).size(), 1u);
   EXPECT_EQ(read_weights(test::source_path("tests/golden/io/python.safetensors")).size(), 10u);
   EXPECT_EQ(read_weights(test::source_path("tests/golden/io/plain.pt")).size(), 2u);
-  EXPECT_NE(testing::message_of([&] {
+  EXPECT_NE(testing::error_text([&] {
               read_weights(folder.write("b", "hello, this is not a weights file"));
             }).find("not a safetensors file"),
             std::string::npos);

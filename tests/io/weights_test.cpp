@@ -70,7 +70,7 @@ TEST(LoadWeights, AFailureLeavesTheModuleUnchanged) {
   const auto message = [&](const NamedTensors& tensors, bool strict) {
     LoadOptions options;
     options.strict = strict;
-    return testing::message_of([&] { load_weights(module, tensors, options); });
+    return testing::error_text([&] { load_weights(module, tensors, options); });
   };
   EXPECT_NE(message({{"body", ones}}, true).find("no fitting weights for head, count"), std::string::npos);
   EXPECT_NE(
@@ -90,7 +90,7 @@ TEST(LoadWeights, LargeNumbersAreNotInfinite) {
   load_weights(module, {{"body", large}}, {});
   EXPECT_TRUE(at::equal(module.body, large));
   large[1][1] = -std::numeric_limits<float>::infinity();
-  EXPECT_NE(testing::message_of([&] {
+  EXPECT_NE(testing::error_text([&] {
               load_weights(module, {{"body", large}}, {});
             }).find("tensor body holds NaN or"),
             std::string::npos);

@@ -15,13 +15,13 @@ namespace sparsight::job_store_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::message_of;
+using testing::error_text;
 using testing::TemporaryFolder;
 
 const std::string kOf = "toy/line at scale smoke, real data";
 const Json kJob = {{"x", 1}, {"seed", 0}};
 
-std::string file_of(const JobStore& store, const std::string& name) { return store.job_folder(kJob) + "/" + name; }
+std::string job_file(const JobStore& store, const std::string& name) { return store.job_folder(kJob) + "/" + name; }
 
 TEST(JobStore, AJobIsNamedByItsSettings) {
   EXPECT_EQ(job_id(kJob), job_id({{"x", 1}, {"seed", 0}}));
@@ -49,8 +49,8 @@ TEST(JobStore, AJobIsDoneOnce) {
   EXPECT_EQ(done->result, Json({{"y", 0.1}}));
   EXPECT_EQ(done->seconds, 1.5);
   EXPECT_FALSE(store.is_done({{"x", 1}, {"seed", 1}}));
-  EXPECT_FALSE(fs::exists(file_of(store, "lock")));
-  EXPECT_EQ(Json::parse(read_file(file_of(store, "settings.json"), 1 << 20)), kJob);
+  EXPECT_FALSE(fs::exists(job_file(store, "lock")));
+  EXPECT_EQ(Json::parse(read_file(job_file(store, "settings.json"), 1 << 20)), kJob);
 }
 
 TEST(JobStore, AResultIsAnyJson) {
@@ -67,20 +67,20 @@ TEST(JobStore, AJobKeepsItsFilesUntilItIsDoneAndAfter) {
   const JobStore store(folder.path("run"), kOf);
   {
     const auto lock = store.claim(kJob);
-    write_file_atomically(file_of(store, "half"), "way");
+    write_file_atomically(job_file(store, "half"), "way");
   }
   const auto lock = store.claim(kJob);
-  EXPECT_EQ(read_file(file_of(store, "half"), 10), "way");
+  EXPECT_EQ(read_file(job_file(store, "half"), 10), "way");
   store.finish(kJob, {1, 1});
   store.tidy(kJob);
-  EXPECT_EQ(read_file(file_of(store, "half"), 10), "way");
+  EXPECT_EQ(read_file(job_file(store, "half"), 10), "way");
 }
 
 TEST(JobStore, DamagedFilesAreDoneAgain) {
   const TemporaryFolder folder;
   const JobStore store(folder.path("run"), kOf);
   store.finish(kJob, {{{"y", 1}}, 1});
-  const std::string file = file_of(store, "result.json"), whole = read_file(file, 1 << 20);
+  const std::string file = job_file(store, "result.json"), whole = read_file(file, 1 << 20);
   for (const std::string& damaged :
        {std::string(), whole.substr(0, whole.size() / 2), std::string("[]"), std::string(1000, '['),
         std::string("{\"settings\": {\"x\": 2}, \"result\": {}, \"seconds\": 1}"),
@@ -113,7 +113,7 @@ TEST(JobStore, WhatAKilledProcessLeftIsTakenOver) {
   EXPECT_FALSE(store.is_claimed(kJob));
   EXPECT_TRUE(store.was_claimed_by(kJob, other));
   EXPECT_FALSE(store.was_claimed_by(kJob, other + 1));
-  const std::string remains = file_of(store, "result.json.77-0.tmp"), kept = file_of(store, "own.json.77-0.tmp");
+  const std::string remains = job_file(store, "result.json.77-0.tmp"), kept = job_file(store, "own.json.77-0.tmp");
   for (const std::string& file : {remains, kept}) write_file_atomically(file, "half");
   ASSERT_TRUE(store.claim(kJob));
   EXPECT_FALSE(fs::exists(remains));
@@ -128,7 +128,7 @@ TEST(JobStore, FailuresAreToldAndForgotten) {
   EXPECT_TRUE(store.has_failed(kJob));
   EXPECT_EQ(store.failure(kJob), "no such\\x0afile");
   EXPECT_FALSE(store.is_done(kJob));
-  write_file_atomically(file_of(store, "failed.json"), "{");
+  write_file_atomically(job_file(store, "failed.json"), "{");
   EXPECT_EQ(store.failure(kJob), "the recorded error cannot be read");
   store.forget_failure(kJob);
   EXPECT_FALSE(store.has_failed(kJob));
@@ -139,8 +139,8 @@ TEST(JobStore, OtherFoldersAreRefused) {
   const std::string run = folder.path("run");
   { const JobStore store(run, kOf); }
   const auto message = [&](const std::string& of, const std::string& path) {
-    const std::string said = message_of([&] { JobStore(path, of); });
-    EXPECT_EQ(message_of([&] { JobStore::open(path, of); }), said) << "to look at it is as wrong";
+    const std::string said = error_text([&] { JobStore(path, of); });
+    EXPECT_EQ(error_text([&] { JobStore::open(path, of); }), said) << "to look at it is as wrong";
     return said;
   };
   EXPECT_EQ(message("toy/line at scale paper, real data", run),
@@ -173,7 +173,7 @@ TEST(JobStore, AFileInsteadOfAJobsFolderIsAnError) {
   const JobStore store(folder.path("run"), kOf);
   folder.write("run/jobs/" + job_id(kJob), "mine");
   EXPECT_FALSE(store.is_done(kJob));
-  EXPECT_NE(message_of([&] { store.claim(kJob); }).find("cannot make the folder"), std::string::npos);
+  EXPECT_NE(error_text([&] { store.claim(kJob); }).find("cannot make the folder"), std::string::npos);
   EXPECT_EQ(read_file(store.job_folder(kJob), 10), "mine");
 }
 
@@ -182,8 +182,8 @@ TEST(JobStore, SaysWhatIsWrongWithTheDisk) {
   if (!disk.mounted()) GTEST_SKIP() << "needs root, to mount a small tmpfs";
   const JobStore store(disk.folder().path("run"), kOf);
   ASSERT_TRUE(disk.make_read_only());
-  EXPECT_NE(message_of([&] { store.claim(kJob); }).find("Read-only file system"), std::string::npos);
-  EXPECT_NE(message_of([&] { JobStore(disk.folder().path("other"), kOf); }).find("Read-only file system"),
+  EXPECT_NE(error_text([&] { store.claim(kJob); }).find("Read-only file system"), std::string::npos);
+  EXPECT_NE(error_text([&] { JobStore(disk.folder().path("other"), kOf); }).find("Read-only file system"),
             std::string::npos);
 }
 

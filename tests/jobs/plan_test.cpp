@@ -41,7 +41,7 @@ TEST(Plan, ABillionJobsThatAreNotStartedCostNothing) {
   EXPECT_EQ(list.settings[kJobs - 1]["x"], kJobs - 1);
   EXPECT_EQ(list.settings.back()["x"], "last");
   EXPECT_EQ(
-      testing::message_of<UsageError>([&] { check_can_run(list); }),
+      testing::error_text<UsageError>([&] { check_can_run(list); }),
       "toy has 1000000001 jobs, and at most 1000000 can be run in one folder; choose fewer, such as fewer trials");
 }
 

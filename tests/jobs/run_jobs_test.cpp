@@ -16,8 +16,8 @@
 namespace sparsight::run_jobs_test {
 namespace {
 
-using testing::done_of;
-using testing::message_of;
+using testing::count_done;
+using testing::error_text;
 using testing::TemporaryFolder;
 using testing::toy_jobs;
 
@@ -27,7 +27,7 @@ TEST(RunJobs, ResultsAreKept) {
   const JobStore store(folder.path("run"), testing::kToyJobs);
   work_here(list, store);
   EXPECT_EQ(store.read(list.settings[2])->result, 20);
-  EXPECT_EQ(done_of(list, store), 3);
+  EXPECT_EQ(count_done(list, store), 3);
 }
 
 // A process was killed after it had written the result, before it removed its lock.
@@ -40,7 +40,7 @@ TEST(RunJobs, DoneJobsLoseTheLockOfAKilledProcess) {
   std::ofstream(lock) << "12345";
   work_here(list, store);
   EXPECT_FALSE(std::filesystem::exists(lock));
-  EXPECT_EQ(done_of(list, store), 2);
+  EXPECT_EQ(count_done(list, store), 2);
 }
 
 // Each of three jobs leaves a file "own". That of the second is damaged, and the result of the third has another digit:
@@ -118,10 +118,10 @@ TEST(RunJobs, TasksDealAllJobs) {
   const TaskResult second = work_on_task(list, store, {1, 3});  // 1, 4
   EXPECT_EQ(second.done, 2);
   EXPECT_TRUE(store.is_done(list.settings[1]) && store.is_done(list.settings[4]));
-  EXPECT_EQ(done_of(list, store), 2);
+  EXPECT_EQ(count_done(list, store), 2);
   EXPECT_EQ(work_on_task(list, store, {0, 3}).done, 3);  // 0, 3, 6
   EXPECT_EQ(work_on_task(list, store, {2, 3}).done, 2);  // 2, 5
-  EXPECT_EQ(done_of(list, store), 7);
+  EXPECT_EQ(count_done(list, store), 7);
   EXPECT_EQ(work_on_task(list, store, {9, 10}).done, 0) << "more tasks than jobs";
 }
 
@@ -150,10 +150,10 @@ TEST(RunJobs, AnInterruptEndsATaskBetweenJobs) {
     return good(settings, own);
   };
   const JobStore store(folder.path("run"), testing::kToyJobs);
-  const std::string message = message_of([&] { work_on_task(list, store, {0, 1}); });
+  const std::string message = error_text([&] { work_on_task(list, store, {0, 1}); });
   set_interrupted(false);
   EXPECT_EQ(message, "interrupted after 2 jobs of task 0 of 1; run the same command again to continue");
-  EXPECT_EQ(done_of(list, store), 2);
+  EXPECT_EQ(count_done(list, store), 2);
 }
 
 TEST(RunJobs, TasksAreReadAsIndexAndCount) {
@@ -162,7 +162,7 @@ TEST(RunJobs, TasksAreReadAsIndexAndCount) {
   EXPECT_EQ(parse_array_task("0/1").index, 0);
   for (const char* wrong : {"", "3", "27/27", "0/0", "-1/3", "1/-3", "1/3/5", " 1/3", "1/3\n", "a/b", "1e2/1e3",
                             "99999999999999999999/99999999999999999999"})
-    EXPECT_NE(message_of<UsageError>([&] { parse_array_task(wrong); }).find("a task must be INDEX/COUNT"),
+    EXPECT_NE(error_text<UsageError>([&] { parse_array_task(wrong); }).find("a task must be INDEX/COUNT"),
               std::string::npos)
         << wrong;
 }

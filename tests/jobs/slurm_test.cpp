@@ -13,8 +13,8 @@ namespace sparsight::slurm_test {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::error_text;
 using testing::fake_sbatch;
-using testing::message_of;
 using testing::run_sbatch;
 using testing::TemporaryFolder;
 using testing::toy_jobs;
@@ -70,7 +70,7 @@ TEST(Slurm, NamesMayHoldWhatShellsAndSbatchRead) {
   array.log_folder = "/a%b\"c\\d";
   EXPECT_TRUE(has_line(slurm_script(array), "#SBATCH --output=\"/a%%b\\\"c\\\\d/slurm-%A_%a.log\""));
   array.log_folder = "/runs\n#SBATCH --uid=root";
-  EXPECT_NE(message_of<UsageError>([&] { slurm_script(array); }).find("which no sbatch script can name"),
+  EXPECT_NE(error_text<UsageError>([&] { slurm_script(array); }).find("which no sbatch script can name"),
             std::string::npos);
 }
 
@@ -87,21 +87,21 @@ TEST(Slurm, ATaskIsLeftWhereAJobOfItIs) {
   EXPECT_EQ(array.tasks, (std::vector<int64_t>{0, 2}));
   EXPECT_DOUBLE_EQ(*array.seconds, 180) << "three jobs of a minute";
   for (const Json& job : list.settings) store.finish(job, {1, 60});
-  EXPECT_EQ(message_of([&] { slurm_array(list, store, 3); }), "all 7 jobs of toy are done; there is nothing to submit");
+  EXPECT_EQ(error_text([&] { slurm_array(list, store, 3); }), "all 7 jobs of toy are done; there is nothing to submit");
 }
 
 TEST(Slurm, OtherFilesAreNotOverwritten) {
   const TemporaryFolder folder;
   const std::string thesis = folder.write("thesis.tex", "x");
-  EXPECT_NE(message_of([&] { write_slurm_script(thesis, array_in(folder, {0})); }).find("not a script that sparsight"),
+  EXPECT_NE(error_text([&] { write_slurm_script(thesis, array_in(folder, {0})); }).find("not a script that sparsight"),
             std::string::npos);
   EXPECT_EQ(read_file(thesis, 10), "x");
-  EXPECT_NE(message_of([&] { write_slurm_script(folder.path(), array_in(folder, {0})); }).find("is not a script"),
+  EXPECT_NE(error_text([&] { write_slurm_script(folder.path(), array_in(folder, {0})); }).find("is not a script"),
             std::string::npos);
   write_slurm_script(folder.path("array.sh"), array_in(folder, {0}));
   write_slurm_script(folder.path("array.sh"), array_in(folder, {1}));
   EXPECT_TRUE(has_line(read_file(folder.path("array.sh"), 10000), "#SBATCH --array=1"));
-  EXPECT_NE(message_of([&] { write_slurm_script("/no/such/folder/a.sh", array_in(folder, {0})); }).find("/no/such"),
+  EXPECT_NE(error_text([&] { write_slurm_script("/no/such/folder/a.sh", array_in(folder, {0})); }).find("/no/such"),
             std::string::npos);
 }
 

@@ -20,7 +20,7 @@ inline JobList toy_jobs(int64_t count) {
   return list;
 }
 
-inline int64_t done_of(const JobList& list, const JobStore& store) {
+inline int64_t count_done(const JobList& list, const JobStore& store) {
   int64_t done = 0;
   for (const Json& job : list.settings) done += store.is_done(job);
   return done;

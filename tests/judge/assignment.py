@@ -5,28 +5,28 @@ import numpy as np
 def cheapest(cost):
     """cost: [n,m], n <= m. Returns [n]: a different column for each row, of the smallest total cost."""
     n, m = cost.shape
-    of_row, of_column, row_of = np.zeros(n + 1), np.zeros(m + 1), np.full(m + 1, n)  # column m: not in the problem
+    of_row, of_column, column_to_row = np.zeros(n + 1), np.zeros(m + 1), np.full(m + 1, n)  # column m: not in the problem
     for row in range(n):
-        row_of[m], column = row, m
+        column_to_row[m], column = row, m
         slack, before, seen = np.full(m + 1, np.inf), np.full(m + 1, m), np.zeros(m + 1, bool)
-        while row_of[column] != n:
+        while column_to_row[column] != n:
             seen[column] = True
-            reduced = cost[row_of[column]] - of_row[row_of[column]] - of_column[:m]
+            reduced = cost[column_to_row[column]] - of_row[column_to_row[column]] - of_column[:m]
             better = ~seen[:m] & (reduced < slack[:m])
             slack[:m][better], before[:m][better] = reduced[better], column
             following = int(np.where(seen[:m], np.inf, slack[:m]).argmin())
             step = slack[following]
-            of_row[row_of[seen]] += step
+            of_row[column_to_row[seen]] += step
             of_column[seen] -= step
             slack[~seen] -= step
             column = following
         while column != m:
-            row_of[column] = row_of[before[column]]
+            column_to_row[column] = column_to_row[before[column]]
             column = before[column]
     found = np.zeros(n, np.int64)
     for column in range(m):
-        if row_of[column] != n:
-            found[row_of[column]] = column
+        if column_to_row[column] != n:
+            found[column_to_row[column]] = column
     return found
 
 

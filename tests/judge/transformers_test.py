@@ -35,7 +35,7 @@ def dense(routing, experts):
     return out.index_put((routing.token[made], routing.expert[made]), routing.gate[made])
 
 
-def dense_of(expert, gate, experts):
+def to_dense(expert, gate, experts):
     return torch.zeros(len(expert), experts).scatter(1, expert, gate)
 
 
@@ -62,7 +62,7 @@ class Peers(unittest.TestCase):
             logits, gate, expert = theirs(x)
             routing = ours(x)
             same(routing.logits, logits)
-            same(dense(routing, experts), dense_of(expert, gate, experts))
+            same(dense(routing, experts), to_dense(expert, gate, experts))
             same(routing.losses["switch"], modeling_mixtral.load_balancing_loss_func((logits,), experts, k))
 
     def test_switch(self):
@@ -116,7 +116,7 @@ class Peers(unittest.TestCase):
                 logits, gate, expert = theirs(x)
                 routing = ours(x)
                 same(routing.logits, logits)
-                same(dense(routing, experts), dense_of(expert, gate, experts))
+                same(dense(routing, experts), to_dense(expert, gate, experts))
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ TEST(AdaptWeights, WeightsOfNoChannelsDoNotFit) {
   LoadOptions options;
   options.strict = true;
   options.adapt = weight_adapter(*grey);
-  EXPECT_NE(testing::message_of([&] { load_weights(*grey, tensors, options); }).find("patch_embed.proj.weight"),
+  EXPECT_NE(testing::error_text([&] { load_weights(*grey, tensors, options); }).find("patch_embed.proj.weight"),
             std::string::npos);
 }
 

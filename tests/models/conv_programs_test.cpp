@@ -47,7 +47,7 @@ const std::vector<Case>& cases() {
 }
 
 // Weights, and the running averages, of order 1, so that every term counts.
-std::shared_ptr<ImageModel> model_of(const Case& c) {
+std::shared_ptr<ImageModel> build_model(const Case& c) {
   auto model = models().make(c.name, c.settings, "model",
                              ModelContext{{3, c.height, c.width, 5}, default_moe_spec(c.moe_blocks)});
   initialize(*model, 1);
@@ -65,26 +65,26 @@ std::shared_ptr<ImageModel> model_of(const Case& c) {
   return model;
 }
 
-at::Tensor images_of(const Case& c, int64_t count) {
+at::Tensor make_images(const Case& c, int64_t count) {
   return test::random_tensor({count, 3, c.height, c.width}, 5, torch::kFloat).abs();
 }
 
-at::Tensor logits_of(const ImageModel& model, const Case& c, const at::Tensor& images,
-                     const engine::WeightForm& form = {}) {
+at::Tensor compute_logits(const ImageModel& model, const Case& c, const at::Tensor& images,
+                          const engine::WeightForm& form = {}) {
   return test::program_output(model, {3, c.height, c.width, 5}, images, form).logits;
 }
 
-double scale_of(const at::Tensor& x) { return std::max(1.0, x.abs().max().item<double>()); }
+double value_scale(const at::Tensor& x) { return std::max(1.0, x.abs().max().item<double>()); }
 
 }  // namespace
 
 TEST(ConvPrograms, HaveTheLogitsOfTheirLayers) {
   test::at_each_level([](const std::string& level) {
     for (const Case& c : cases()) {
-      const auto model = model_of(c);
+      const auto model = build_model(c);
       for (const int64_t images : {1, 2, 3}) {
-        const at::Tensor x = images_of(c, images), want = model->forward({.images = x}).logits;
-        EXPECT_TRUE(test::near(logits_of(*model, c, x), want, 1e-4 * scale_of(want))) << level << " " << c.name;
+        const at::Tensor x = make_images(c, images), want = model->forward({.images = x}).logits;
+        EXPECT_TRUE(test::near(compute_logits(*model, c, x), want, 1e-4 * value_scale(want))) << level << " " << c.name;
       }
     }
   });
@@ -93,23 +93,23 @@ TEST(ConvPrograms, HaveTheLogitsOfTheirLayers) {
 // bf16 keeps 8 bits of a weight.
 TEST(ConvPrograms, FewerBitsPerWeightChangeLogitsALittle) {
   for (const Case& c : cases()) {
-    const auto model = model_of(c);
-    const at::Tensor x = images_of(c, 2), exact = logits_of(*model, c, x),
-                     half = logits_of(*model, c, x, {.type = WeightType::bf16});
+    const auto model = build_model(c);
+    const at::Tensor x = make_images(c, 2), exact = compute_logits(*model, c, x),
+                     half = compute_logits(*model, c, x, {.type = WeightType::bf16});
     EXPECT_FALSE(torch::equal(half, exact)) << c.name;
-    EXPECT_TRUE(test::near(half, exact, 0.1 * scale_of(exact))) << c.name;
+    EXPECT_TRUE(test::near(half, exact, 0.1 * value_scale(exact))) << c.name;
   }
 }
 
 TEST(ConvPrograms, HaveTheSameBitsForAnyNumberOfThreads) {
   for (const Case& c : cases()) {
-    const auto model = model_of(c);
+    const auto model = build_model(c);
     for (const int64_t images : {1, 5}) {
-      const at::Tensor x = images_of(c, images);
+      const at::Tensor x = make_images(c, images);
       at::Tensor first;
       for (const int threads : {1, 2, 4}) {
         const test::ThreadCount some(threads);
-        const at::Tensor logits = logits_of(*model, c, x);
+        const at::Tensor logits = compute_logits(*model, c, x);
         if (!first.defined()) first = logits;
         EXPECT_TRUE(torch::equal(logits, first)) << c.name << " " << threads;
       }

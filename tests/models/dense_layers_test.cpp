@@ -40,7 +40,7 @@ Json small(const std::string& layers) {
 }
 
 std::string refusal(const std::string& layers) {
-  return testing::message_of<UsageError>([&] { make_model(small(layers), kSmall); });
+  return testing::error_text<UsageError>([&] { make_model(small(layers), kSmall); });
 }
 
 }  // namespace

@@ -180,13 +180,13 @@ TEST_P(ExpertColumns, ExpertsWithoutImagesDoNothing) {
   out.logits.square().sum().backward();
   std::set<std::string> used;
   for (const int64_t e : {0, 1}) used.insert(std::to_string(out.routings[0].expert[e].item<int64_t>()));
-  const auto expert_of = [](const std::string& name) {
+  const auto expert_part = [](const std::string& name) {
     const size_t at = name.find(".experts.");
     return at == std::string::npos ? "" : name.substr(at + 9, name.find('.', at + 9) - at - 9);
   };
   int64_t idle = 0;
   for (const auto& p : model->named_parameters()) {
-    const std::string expert = expert_of(p.key());
+    const std::string expert = expert_part(p.key());
     if (expert.empty()) continue;
     ASSERT_TRUE(p.value().grad().defined()) << p.key();
     EXPECT_TRUE(p.value().grad().isfinite().all().item<bool>()) << p.key();
@@ -196,7 +196,7 @@ TEST_P(ExpertColumns, ExpertsWithoutImagesDoNothing) {
   }
   EXPECT_GT(idle, 0);
   for (const auto& b : model->named_buffers()) {
-    const std::string expert = expert_of(b.key());
+    const std::string expert = expert_part(b.key());
     if (!expert.empty() && b.key().ends_with("num_batches_tracked")) {
       EXPECT_EQ(torch::equal(b.value(), before[b.key()]), used.count(expert) == 0) << b.key();
     }

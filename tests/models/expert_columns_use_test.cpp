@@ -74,7 +74,7 @@ TEST_P(ExpertColumnsUse, ARoutingIsReplayed) {
   const at::Tensor x = column_images(6);
   const ModelOutput own = model->forward({x});
   ModelInput input{x.flip(0)};
-  const RoutingReplay replay(routings_of(own));
+  const RoutingReplay replay(to_routings(own));
   input.routings = replay.of(torch::arange(6, torch::kLong));
   const ModelOutput replayed = model->forward(input);
   EXPECT_TRUE(torch::equal(replayed.routings[0].expert, own.routings[0].expert));
@@ -117,7 +117,7 @@ TEST_P(ExpertColumnsUse, AnyRouterThatChoosesExpertsDecides) {
     std::shared_ptr<ImageModel> model;
     const auto make = [&] { model = column_model(GetParam(), &settings, 1); };
     if (routers().make(name, Json::object(), "router", RouterShape{8, 4})->mixes_tokens()) {
-      EXPECT_NE(testing::message_of<UsageError>(make).find("has to choose experts"), std::string::npos) << name;
+      EXPECT_NE(testing::error_text<UsageError>(make).find("has to choose experts"), std::string::npos) << name;
       continue;
     }
     make();
@@ -153,7 +153,7 @@ TEST_P(ExpertColumnsUse, MistakesAreOneLine) {
   const auto message = [&](const ColumnSettings& settings, std::vector<int64_t> blocks) {
     ColumnCase c = GetParam();
     c.blocks = std::move(blocks);
-    return testing::message_of<UsageError>([&] { column_model(c, &settings, 1); });
+    return testing::error_text<UsageError>([&] { column_model(c, &settings, 1); });
   };
   EXPECT_NE(message({.moe = {{"hidden", 7}}}, {-1}).find("[moe] hidden = 7, but experts of whole images are copies of"),
             std::string::npos);

@@ -15,7 +15,7 @@ namespace sparsight::last_block_test {
 namespace {
 
 // An MoE layer in the last block (and one before), or none.
-MoeSpec spec_of(const std::string& router) {
+MoeSpec make_spec(const std::string& router) {
   if (router.empty()) return {};
   const bool dropping = router == "noisy_topk";
   return read_moe_spec({{"moe", {{"blocks", {0, 2}}, {"experts", 4}, {"hidden", 24}, {"shared", dropping ? 1 : 0}}},
@@ -25,13 +25,13 @@ MoeSpec spec_of(const std::string& router) {
                         {"router", {{"name", router}}}});
 }
 
-std::shared_ptr<Vit> vit_of(const std::string& router, const std::string& pool, bool recompute = false,
-                            int64_t width = 24) {
+std::shared_ptr<Vit> make_vit(const std::string& router, const std::string& pool, bool recompute = false,
+                              int64_t width = 24) {
   VitOptions options;
   options.pool = pool, options.recompute = recompute;
   options.width = width, options.depth = 3, options.heads = 4, options.patch = 4;
   options.dropout = 0.2, options.drop_path = 0.4;
-  auto model = std::make_shared<Vit>(options, ModelContext{{3, 12, 16, 10}, spec_of(router)});
+  auto model = std::make_shared<Vit>(options, ModelContext{{3, 12, 16, 10}, make_spec(router)});
   initialize(*model, 3);
   const torch::NoGradGuard no_grad;
   uint64_t seed = 1;
@@ -44,7 +44,7 @@ struct Pass {
   at::Tensor logits, pixels;  // and the gradient of the pixels
   std::vector<at::Tensor> losses, gradients;
 };
-Pass pass_of(Vit& model, const at::Tensor& images, const ForwardMode& mode, const std::vector<std::string>& taps) {
+Pass run_pass(Vit& model, const at::Tensor& images, const ForwardMode& mode, const std::vector<std::string>& taps) {
   const at::Tensor x = images.clone().requires_grad_(true);
   model.zero_grad();
   const ModelOutput out = model.forward({.images = x, .mode = mode, .random = {1, 7}, .taps = taps});
@@ -72,8 +72,8 @@ TEST(LastBlock, HasTheLogitsLossesAndGradientsOfAPassOverAllTokens) {
   for (const std::string router : {"", "softmax_topk", "noisy_topk", "soft_moe"})
     for (const bool recompute : {false, true})
       for (const ForwardMode& mode : {ForwardMode::evaluation(), ForwardMode::training()}) {
-        const auto model = vit_of(router, "class", recompute);
-        const Pass read = pass_of(*model, images, mode, {}), all = pass_of(*model, images, mode, {"norm"});
+        const auto model = make_vit(router, "class", recompute);
+        const Pass read = run_pass(*model, images, mode, {}), all = run_pass(*model, images, mode, {"norm"});
         SCOPED_TRACE(router + (recompute ? ", recompute" : "") + (mode.dropout ? ", training" : ""));
         EXPECT_TRUE(relatively_near(read.logits, all.logits));
         EXPECT_TRUE(relatively_near(read.pixels, all.pixels));
@@ -89,7 +89,7 @@ TEST(LastBlock, InAProgramTooForAnyNumberOfThreads) {
   const torch::NoGradGuard no_grad;
   for (const auto& [router, width] : {std::pair{"", int64_t{24}}, {"", 400}, {"softmax_topk", 24}})
     for (const std::string pool : {"class", "mean"}) {
-      const auto model = vit_of(router, pool, false, width);
+      const auto model = make_vit(router, pool, false, width);
       for (const int64_t count : {1, 2, 3, 9}) {
         const at::Tensor images = test::random_tensor({count, 3, 12, 16}, 5, torch::kFloat).abs();
         const at::Tensor all = model->forward({.images = images, .taps = {"blocks.2"}}).logits;
@@ -107,7 +107,7 @@ TEST(LastBlock, InAProgramTooForAnyNumberOfThreads) {
 
 // All tokens are routed and recorded, with the experts of the class token computed alone.
 TEST(LastBlock, StillRoutesAllTokens) {
-  const auto model = vit_of("softmax_topk", "class");
+  const auto model = make_vit("softmax_topk", "class");
   const ModelOutput out = model->forward({.images = at::rand({2, 3, 12, 16})});
   ASSERT_EQ(out.routings.size(), 2);
   EXPECT_EQ(out.routings[1].layer, "blocks.2.mlp");

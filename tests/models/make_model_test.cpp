@@ -19,7 +19,7 @@ namespace {
 const char* const kNormalize = R"({op="normalize",mean=[0.4,0.5,0.6],std=[0.2,0.25,0.3]})";
 
 // A small dense ViT; `train` and `eval` are lists of steps.
-Json config_of(const std::string& train, const std::string& eval) {
+Json make_config(const std::string& train, const std::string& eval) {
   Config config;
   for (const std::string& assignment :
        {std::string("model.width=8"), std::string("model.depth=1"), std::string("model.heads=2"),
@@ -33,7 +33,7 @@ constexpr ImageShape kColour{3, 8, 8, 5};
 }  // namespace
 
 TEST(MakeModel, NormalisesByWhatTheTransformsName) {
-  const Json resolved = config_of(kNormalize, kNormalize);
+  const Json resolved = make_config(kNormalize, kNormalize);
   const auto model = make_model(resolved, kColour), plain = make_model(resolved, kColour, {});
   EXPECT_TRUE(model->pixel_statistics() == (PixelStatistics{{0.4, 0.5, 0.6}, {0.2, 0.25, 0.3}}));
   EXPECT_TRUE(plain->pixel_statistics().empty());
@@ -50,7 +50,7 @@ TEST(MakeModel, NormalisesByWhatTheTransformsName) {
 
 TEST(MakeModel, OneNormalisationForTrainingAndEvaluation) {
   const auto refusal = [](const std::string& train, const std::string& eval) {
-    return testing::message_of<UsageError>([&] { make_model(config_of(train, eval), kColour); });
+    return testing::error_text<UsageError>([&] { make_model(make_config(train, eval), kColour); });
   };
   EXPECT_EQ(refusal("", ""), "");
   EXPECT_EQ(refusal("{op=\"flip\"}," + std::string(kNormalize), kNormalize), "");
@@ -61,22 +61,22 @@ TEST(MakeModel, OneNormalisationForTrainingAndEvaluation) {
             "[transforms] train and eval normalize differently (mean [0.5] and std [0.5]; none), but a model "
             "has one normalisation; give both lists the same normalize step");
   EXPECT_NE(refusal("{op=\"normalize\",preset=\"cifar10\"}", "{op=\"normalize\",preset=\"cifar100\"}"), "");
-  EXPECT_NE(testing::message_of<UsageError>([&] {
-              make_model(config_of(kNormalize, kNormalize), ImageShape{1, 8, 8, 5});
+  EXPECT_NE(testing::error_text<UsageError>([&] {
+              make_model(make_config(kNormalize, kNormalize), ImageShape{1, 8, 8, 5});
             }).find("3 means, but the images have 1 channels"),
             std::string::npos);
 }
 
 TEST(MakeModel, PixelsAreFloatingPointNumbers) {
-  const auto model = make_model(config_of("", ""), kColour);
-  EXPECT_NE(testing::message_of([&] {
+  const auto model = make_model(make_config("", ""), kColour);
+  EXPECT_NE(testing::error_text([&] {
               model->forward({torch::zeros({1, 3, 8, 8}, torch::kByte)});
             }).find("divide bytes by 255"),
             std::string::npos);
 }
 
 TEST(CloneModel, KeepsWhatIsFrozenAndTheNumberType) {
-  auto model = make_model(config_of(kNormalize, kNormalize), kColour);
+  auto model = make_model(make_config(kNormalize, kNormalize), kColour);
   initialize(*model, 1);
   model->to(torch::kDouble);
   model->named_parameters()["head.bias"].set_requires_grad(false);
@@ -89,7 +89,7 @@ TEST(CloneModel, KeepsWhatIsFrozenAndTheNumberType) {
 }
 
 TEST(CloneModel, KeepsSettingsThatAScheduleHasMoved) {
-  Json resolved = config_of("", "");
+  Json resolved = make_config("", "");
   resolved["moe"]["blocks"] = Json{0};
   const auto model = make_model(resolved, kColour);
   const auto factors = [](const ImageModel& of) {
@@ -106,16 +106,16 @@ TEST(CloneModel, KeepsSettingsThatAScheduleHasMoved) {
 
 TEST(CloneModel, RefusesModelsItCannotMakeAgain) {
   const auto by_hand = models().make("mlp", Json::object(), "model", ModelContext{kColour, default_moe_spec()});
-  EXPECT_NE(testing::message_of([&] { clone_model(*by_hand); }).find("only models built by make_model() can be copied"),
+  EXPECT_NE(testing::error_text([&] { clone_model(*by_hand); }).find("only models built by make_model() can be copied"),
             std::string::npos);
-  auto packed = make_model(config_of("", ""), kColour);
+  auto packed = make_model(make_config("", ""), kColour);
   packed->named_parameters()["head.bias"].set_data(torch::empty({0}));
-  EXPECT_NE(testing::message_of([&] { clone_model(*packed); }).find("head.bias has shape [0], but was built with"),
+  EXPECT_NE(testing::error_text([&] { clone_model(*packed); }).find("head.bias has shape [0], but was built with"),
             std::string::npos);
 }
 
 TEST(WithLaterBuffers, CompletesFilesWithoutAndRefusesTheImpossible) {
-  const auto model = make_model(config_of(kNormalize, kNormalize), kColour);
+  const auto model = make_model(make_config(kNormalize, kNormalize), kColour);
   NamedTensors weights = named_weights(*model);
   EXPECT_EQ(add_missing_buffers(weights, *model).size(), weights.size());
   NamedTensors earlier = weights;
@@ -126,14 +126,14 @@ TEST(WithLaterBuffers, CompletesFilesWithoutAndRefusesTheImpossible) {
     NamedTensors bad = weights;
     for (auto& [name, tensor] : bad)
       if (name == "normalize.std") tensor = torch::full({3}, std, torch::kDouble);
-    EXPECT_NE(testing::message_of([&] { add_missing_buffers(bad, *model); }).find("must be finite and above 0"),
+    EXPECT_NE(testing::error_text([&] { add_missing_buffers(bad, *model); }).find("must be finite and above 0"),
               std::string::npos);
   }
 }
 
 // A count of 2^40 leaves the momentum as it is: kept_fraction() is 0.99 to the last digit.
 TEST(WithLaterBuffers, CountsTheBatchesOfFilesThatDoNot) {
-  Json resolved = config_of("", "");
+  Json resolved = make_config("", "");
   resolved["model"] = {{"name", "wide_resnet"}, {"widen", 1}};
   const auto model = make_model(resolved, kColour);
   NamedTensors weights = named_weights(*model), earlier = weights;

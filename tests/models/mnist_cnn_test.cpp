@@ -11,7 +11,7 @@
 namespace sparsight::mnist_cnn_test {
 namespace {
 
-std::shared_ptr<MnistCnn> model_of(int64_t channels, int64_t height, int64_t width) {
+std::shared_ptr<MnistCnn> build_model(int64_t channels, int64_t height, int64_t width) {
   auto model =
       std::make_shared<MnistCnn>(MnistCnnOptions{}, ModelContext{{channels, height, width, 10}, default_moe_spec()});
   initialize(*model, 1);
@@ -28,7 +28,7 @@ struct Map {
   }
 };
 
-std::vector<double> doubles_of(const at::Tensor& t) {
+std::vector<double> to_doubles(const at::Tensor& t) {
   const at::Tensor d = t.detach().to(torch::kDouble).contiguous();
   return {d.const_data_ptr<double>(), d.const_data_ptr<double>() + d.numel()};
 }
@@ -36,7 +36,7 @@ std::vector<double> doubles_of(const at::Tensor& t) {
 // relu(conv(x)), 3x3 with one zero around.
 Map convolved(Map x, const at::Tensor& weight, const at::Tensor& bias, int64_t stride) {
   const int64_t outputs = weight.size(0);
-  const std::vector<double> w = doubles_of(weight), b = doubles_of(bias);
+  const std::vector<double> w = to_doubles(weight), b = to_doubles(bias);
   Map y{outputs, (x.height + stride - 1) / stride, (x.width + stride - 1) / stride, {}};
   y.values.resize(static_cast<size_t>(outputs * y.height * y.width));
   for (int64_t o = 0; o < outputs; ++o)
@@ -54,7 +54,7 @@ Map convolved(Map x, const at::Tensor& weight, const at::Tensor& bias, int64_t s
 
 // Eight groups of neighbouring channels; torch's epsilon.
 Map normed(Map x, const at::Tensor& weight, const at::Tensor& bias) {
-  const std::vector<double> w = doubles_of(weight), b = doubles_of(bias);
+  const std::vector<double> w = to_doubles(weight), b = to_doubles(bias);
   const int64_t channels = x.channels / 8, size = channels * x.height * x.width;
   for (int64_t g = 0; g < 8; ++g) {
     double mean = 0, square = 0;
@@ -75,7 +75,7 @@ Map normed(Map x, const at::Tensor& weight, const at::Tensor& bias) {
 
 // By hand: convolutions 9 in out + out, norms 2 out, head 129 for each class.
 TEST(MnistCnn, HasDomainBedsParameters) {
-  const auto grey = model_of(1, 28, 28), coloured = model_of(2, 28, 28);
+  const auto grey = build_model(1, 28, 28), coloured = build_model(2, 28, 28);
   EXPECT_EQ(test::parameter_count(*grey), 640 + 73856 + 2 * 147584 + 128 + 3 * 256 + 1290);
   EXPECT_EQ(test::parameter_count(*coloured) - test::parameter_count(*grey), 9 * 64);
   std::vector<std::string> names;
@@ -86,7 +86,7 @@ TEST(MnistCnn, HasDomainBedsParameters) {
 
 // PyTorch's initial values: conv2 has 576 inputs, U(± 1/24), bias included.
 TEST(MnistCnn, StartsAsPyTorchsLayers) {
-  const auto p = model_of(1, 28, 28)->named_parameters();
+  const auto p = build_model(1, 28, 28)->named_parameters();
   for (const char* name : {"conv2.weight", "conv2.bias"}) {
     const double bound = p[name].abs().max().item<double>();
     EXPECT_LE(bound, 1. / 24) << name;
@@ -98,7 +98,7 @@ TEST(MnistCnn, StartsAsPyTorchsLayers) {
 }
 
 TEST(MnistCnn, ComputesWhatLoopsCompute) {
-  const auto model = model_of(2, 9, 6);
+  const auto model = build_model(2, 9, 6);
   auto p = model->named_parameters();
   {
     const torch::NoGradGuard no_grad;  // scales and shifts of the norms that show
@@ -111,7 +111,7 @@ TEST(MnistCnn, ComputesWhatLoopsCompute) {
   const at::Tensor x = test::random_tensor({2, 2, 9, 6}, 4, torch::kFloat);
   const ModelOutput out = model->forward({x});
   for (int64_t image = 0; image < 2; ++image) {
-    Map map{2, 9, 6, doubles_of(x[image])};
+    Map map{2, 9, 6, to_doubles(x[image])};
     for (int64_t i = 0; i < 4; ++i) {
       const auto of = [&](const std::string& layer, const char* name) { return p[cat(layer, ".", name)]; };
       const std::string conv = cat("conv", i + 1), norm = cat("bn", i);

@@ -44,7 +44,9 @@ Json resolved(const std::string& variant, const std::string& size, int64_t patch
   return resolved(variant, {"model.size=" + size, cat("model.patch=", patch)});
 }
 
-Cost cost_of(const Json& config) { return total(model_cost(config, kImagenet, {cost_convention("multiply_adds"), 1})); }
+Cost total_cost(const Json& config) {
+  return total(model_cost(config, kImagenet, {cost_convention("multiply_adds"), 1}));
+}
 
 int64_t parameters_built(const Json& config) {
   const auto model = make_model(config, kImagenet);
@@ -76,8 +78,8 @@ TEST(MobileVmoeSizes, M2_TheirRoutedTwinsHaveTheirParameters) {
   for (const Row& row : kRows) {
     const Json config = resolved("per_image", row.size, 32);
     EXPECT_EQ(parameters_built(config), row.all) << row.size;
-    EXPECT_EQ(cost_of(config).parameters, row.all) << row.size;
-    EXPECT_EQ(cost_of(config).active_parameters, row.active) << row.size;
+    EXPECT_EQ(total_cost(config).parameters, row.all) << row.size;
+    EXPECT_EQ(total_cost(config).active_parameters, row.active) << row.size;
   }
 }
 
@@ -86,7 +88,7 @@ TEST(MobileVmoeSizes, M3_TheParametersThatAnImageUses) {
   const auto with = [](const std::string& variant, const std::vector<std::string>& more) {
     std::vector<std::string> settings{"model.patch=16"};
     settings.insert(settings.end(), more.begin(), more.end());
-    return cost_of(resolved(variant, settings));
+    return total_cost(resolved(variant, settings));
   };
   EXPECT_EQ(with("per_image", {}).active_parameters, 5719336);
   EXPECT_EQ(with("per_image", {"router.k=2"}).active_parameters, 6311080);  // the paper's 6.31 M
@@ -108,7 +110,7 @@ TEST(MobileVmoeSizes, EveryVariantIsBuiltFromItsConfiguration) {
   for (const auto& variant : variants)
     for (const Row& row : kRows)
       for (const int64_t patch : {32, 16}) {
-        const Cost cost = cost_of(resolved(variant.name, row.size, patch));
+        const Cost cost = total_cost(resolved(variant.name, row.size, patch));
         const int64_t dense = dense_parameters(row, patch), routers = variant.routers * 10 * row.width;
         const int64_t experts = variant.routers == 0 ? 0 : row.all - row.dense - 10 * row.width;
         EXPECT_EQ(cost.parameters, dense + experts + routers) << variant.name << row.size << "/" << patch;
@@ -153,7 +155,7 @@ TEST(MobileVmoeSizes, M4_TheirHeadsAre6And3And3And2) {
   }
   VitOptions uneven;
   uneven.width = 64, uneven.heads = 3;
-  EXPECT_EQ(testing::message_of<UsageError>([&] { with_preset(uneven, kImagenet); }),
+  EXPECT_EQ(testing::error_text<UsageError>([&] { with_preset(uneven, kImagenet); }),
             "[model] heads 3 does not divide width 64; choose a divisor");
 }
 
@@ -177,7 +179,8 @@ TEST(MobileVmoeSizes, M11_ParametersByTheNumberOfMoeLayers) {
   for (const auto& [layers, parameters] : totals) {
     std::string blocks;
     for (int64_t i = layers; i >= 1; --i) blocks += cat(blocks.empty() ? "" : ",", -i);
-    EXPECT_EQ(cost_of(resolved("per_image", {"model.patch=16", "moe.blocks=[" + blocks + "]"})).parameters, parameters)
+    EXPECT_EQ(total_cost(resolved("per_image", {"model.patch=16", "moe.blocks=[" + blocks + "]"})).parameters,
+              parameters)
         << layers;
   }
 }
@@ -188,7 +191,7 @@ TEST(MobileVmoeSizes, AHybridWithAConvolutionalStemRoutesWholeImages) {
   const auto model = make_model(config, kImagenet);
   int64_t parameters = 0;
   for (const at::Tensor& p : model->parameters()) parameters += p.numel();
-  EXPECT_EQ(cost_of(config).parameters, parameters);
+  EXPECT_EQ(total_cost(config).parameters, parameters);
   initialize(*model, 1);
   ModelInput input{test::random_tensor({4, 3, 224, 224}, 2, torch::kFloat), ForwardMode::training(), {1, 0}};
   input.info.target = torch::eye(10).slice(0, 0, 4);

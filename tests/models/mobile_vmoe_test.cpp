@@ -46,7 +46,7 @@ Settings routed(const Settings& more = {}) {
 at::Tensor images(int64_t count) { return test::random_tensor({count, 1, 8, 8}, 3, torch::kFloat); }
 
 // Every expert becomes the MLP of the dense model in its place; everything else is taken as it is.
-std::shared_ptr<ImageModel> with_copies_of(const ImageModel& dense, const Settings& settings) {
+std::shared_ptr<ImageModel> with_dense_copies(const ImageModel& dense, const Settings& settings) {
   auto model = vit(settings, 4);
   LoadOptions options;
   options.derive = upcycle_dense_mlps(*model, {});
@@ -60,7 +60,7 @@ void expect_dense(const Settings& settings) {
   const torch::NoGradGuard no_grad;
   const auto dense = vit({});
   const at::Tensor wanted = dense->forward({images(6)}).logits;
-  EXPECT_TRUE(test::near(with_copies_of(*dense, settings)->forward({images(6)}).logits, wanted, 1e-5));
+  EXPECT_TRUE(test::near(with_dense_copies(*dense, settings)->forward({images(6)}).logits, wanted, 1e-5));
 }
 
 ModelOutput trained_pass(ImageModel& model, const at::Tensor& pixels, int64_t experts = 4) {
@@ -87,7 +87,7 @@ TEST(MobileVmoe, M8_EqualExpertsWithRenormalisedGatesAreTheDenseModel) {
   // Without: the gate scales the experts' output.
   const torch::NoGradGuard no_grad;
   const auto dense = vit({});
-  EXPECT_GT((with_copies_of(*dense, routed())->forward({images(6)}).logits - dense->forward({images(6)}).logits)
+  EXPECT_GT((with_dense_copies(*dense, routed())->forward({images(6)}).logits - dense->forward({images(6)}).logits)
                 .abs()
                 .max()
                 .item<double>(),

@@ -68,12 +68,12 @@ Counts of_table(double width, const std::function<int64_t(int64_t)>& rounded) {
 // 0.75 * 24 = 18 is nearer to 16, but 16 < 0.9 * 18 = 16.2, so 24; 0.5 * 24 = 12 lies between 8 and 16: 16; 0.35 * 32
 // = 11.2: 8 < 10.08, so 16; 0.1 * 16 = 1.6: at least 8.
 TEST(Mobilenet, ChannelsAreMultiplesOfEight) {
-  EXPECT_EQ(eights_of(18), 24);
-  EXPECT_EQ(eights_of(12), 16);
-  EXPECT_EQ(eights_of(0.35 * 32), 16);
-  EXPECT_EQ(eights_of(1.6), 8);
-  EXPECT_EQ(eights_of(44.8), 48);
-  EXPECT_EQ(eights_of(1280), 1280);
+  EXPECT_EQ(round_to_eights(18), 24);
+  EXPECT_EQ(round_to_eights(12), 16);
+  EXPECT_EQ(round_to_eights(0.35 * 32), 16);
+  EXPECT_EQ(round_to_eights(1.6), 8);
+  EXPECT_EQ(round_to_eights(44.8), 48);
+  EXPECT_EQ(round_to_eights(1280), 1280);
 }
 
 // 3,504,872 parameters and 300,774,272 multiply-adds are torchvision's numbers of its mobilenet_v2, 3.4 M and 300 M in

@@ -201,9 +201,9 @@ TEST(ModelCost, SizesThatDoNotFitAreTheErrorsOfTheModel) {
   };
   for (const auto& c : cases) {
     const Json config = resolved(c.file, c.settings);
-    const std::string message = testing::message_of<UsageError>([&] { model_cost(config, c.image); });
+    const std::string message = testing::error_text<UsageError>([&] { model_cost(config, c.image); });
     EXPECT_TRUE(message.starts_with(c.error)) << message;
-    EXPECT_EQ(message, testing::message_of<UsageError>([&] { parameters_built(config, c.image); }));
+    EXPECT_EQ(message, testing::error_text<UsageError>([&] { parameters_built(config, c.image); }));
   }
 }
 
@@ -216,7 +216,7 @@ TEST(ModelCost, ExpertsTakeNoMorePatchesThanThereAre) {
   } cases[] = {{"pmoe/joint_mnist.toml", kDigits, 16}, {"pmoe/wrn_pmoe_celeba.toml", kFace, 16}};
   for (const auto& c : cases) {
     const auto taking = [&](int64_t patches) {
-      return testing::message_of<UsageError>(
+      return testing::error_text<UsageError>(
           [&] { model_cost(resolved(c.file, {cat("router.patches=", patches)}), c.image); });
     };
     EXPECT_EQ(taking(c.patches), "");
@@ -279,7 +279,7 @@ TEST(ModelCost, ModelsOfAnySizeAreCountedWithoutMemory) {
   EXPECT_LT(cost.active_parameters, int64_t{1} << 30);
   const Json largest =
       resolved("demo.toml", {"model.width=16384", "model.patch=1", "model.stem=[]", "model.depth=1000"});
-  EXPECT_NE(testing::message_of<Error>([&] {
+  EXPECT_NE(testing::error_text<Error>([&] {
               model_cost(largest, {3, 4096, 4096, 10});
             }).find("does not fit 64 bits"),
             std::string::npos);

@@ -82,7 +82,7 @@ TEST(Normalize, IsInFp32UnderAutocast) {
 TEST(Normalize, RefusesStatisticsThatCannotBe) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   const auto refusal = [](const PixelStatistics& statistics, int64_t channels) {
-    return testing::message_of<UsageError>([&] { Normalize(statistics, channels); });
+    return testing::error_text<UsageError>([&] { Normalize(statistics, channels); });
   };
   EXPECT_EQ(refusal(kHalf, 1), "");
   for (const double std : {0., -1., nan, inf})

@@ -21,7 +21,7 @@ struct Shape {
   std::vector<int64_t> blocks = {0};
 };
 
-std::shared_ptr<PatchCnn> model_of(const Shape& s) {
+std::shared_ptr<PatchCnn> build_model(const Shape& s) {
   MoeSpec spec = read_moe_spec(
       {{"moe", {{"blocks", s.blocks}, {"experts", s.experts}, {"hidden", 5}}},
        {"experts", {{"name", "conv"}, {"channels", 1}, {"output", "normal"}, {"init_std", 0.5}}},
@@ -98,7 +98,7 @@ TEST(PatchCnn, P5_P6_P8_P9_FollowsTheSumsOfThePaper) {
     for (const int64_t classes : {2, 3})
       for (const char* average : {"taken", "all"}) {
         const Shape s{3, 5, classes, gate, average, {0}};
-        const auto model = model_of(s);
+        const auto model = build_model(s);
         const at::Tensor images = pictures(4), f = by_loops(*model, s, images), logits = answer(*model, images);
         if (classes == 2)
           expect_close(logits, torch::cat({torch::zeros_like(f), f}, 1));
@@ -160,7 +160,7 @@ TEST(PatchCnn, AnImagesAnswerDoesNotDependOnItsBatch) {
 
 // Equation 5.
 TEST(PatchCnn, P7_TheCnnIsOneExpertThatTakesAll) {
-  const auto routed = model_of({1, kN, 2, "ones", "taken"}), plain = model_of({1, kN, 2, "ones", "taken", {}});
+  const auto routed = build_model({1, kN, 2, "ones", "taken"}), plain = build_model({1, kN, 2, "ones", "taken", {}});
   const at::Tensor images = pictures(3), x = image_patches(images, kPatch);
   const at::Tensor w = routed->named_parameters()["moe.experts.w1"], a = routed->named_buffers()["moe.experts.w2"];
   const at::Tensor f = torch::relu(x.matmul(w[0])).mean(1).matmul(a[0]);  // (1/n) sum over patches
@@ -178,7 +178,7 @@ TEST(PatchCnn, P7_TheCnnIsOneExpertThatTakesAll) {
 TEST(PatchCnn, P11_GradientsOfTheFiltersAreThoseOfThePaper) {
   for (const char* gate : {"ones", "topl_softmax"}) {
     const Shape s{2, 3, 2, gate, "taken", {0}};
-    const auto model = model_of(s);
+    const auto model = build_model(s);
     const at::Tensor images = pictures(1), label = torch::ones({1}, torch::kLong);
     const ModelOutput out = model->forward({images, ForwardMode::training(), {1, 0}});
     torch::cross_entropy_loss(out.logits, label).backward();
@@ -200,7 +200,7 @@ TEST(PatchCnn, P11_GradientsOfTheFiltersAreThoseOfThePaper) {
 // Equation 26 in its short form: -(y v / l) sum of u_j G_j (x_j - x mean), the mean weighted with the gates.
 TEST(PatchCnn, P12_GradientOfTheRouterIsThatOfThePaper) {
   const Shape s{2, 3, 2, "topl_softmax", "taken", {0}};
-  const auto model = model_of(s);
+  const auto model = build_model(s);
   const at::Tensor images = pictures(1), label = torch::zeros({1}, torch::kLong);
   const ModelOutput out = model->forward({images, ForwardMode::training(), {1, 0}});
   torch::cross_entropy_loss(out.logits, label).backward();
@@ -227,7 +227,7 @@ TEST(PatchCnn, P12_GradientOfTheRouterIsThatOfThePaper) {
 TEST(PatchCnn, P11_P13_P14_GradientsFollowDifferences) {
   for (const char* gate : {"topl_softmax", "softmax_topl"})
     for (const int64_t classes : {2, 3}) {
-      const auto model = model_of({2, 4, classes, gate, "taken"});
+      const auto model = build_model({2, 4, classes, gate, "taken"});
       const at::Tensor images = pictures(3), labels = torch::arange(3, torch::kLong) % classes;
       const auto loss = [&] { return torch::cross_entropy_loss(answer(*model, images), labels); };
       EXPECT_LT(test::gradient_error(loss, model->parameters(), 1e-6), 1e-6) << gate << " " << classes;
@@ -235,7 +235,7 @@ TEST(PatchCnn, P11_P13_P14_GradientsFollowDifferences) {
 }
 
 TEST(PatchCnn, P10_OutputWeightsAreFixed) {
-  const auto model = model_of({});
+  const auto model = build_model({});
   EXPECT_FALSE(model->named_parameters().contains("moe.experts.w2"));
   EXPECT_TRUE(model->named_buffers().contains("moe.experts.w2"));
 }
@@ -243,7 +243,7 @@ TEST(PatchCnn, P10_OutputWeightsAreFixed) {
 TEST(PatchCnn, P79_SizesThatDoNotFitAreErrors) {
   PatchCnnOptions options;
   options.patch = 3;
-  EXPECT_NE(testing::message_of([&] {
+  EXPECT_NE(testing::error_text([&] {
               PatchCnn({options}, {{1, 8, 8, 2}, default_moe_spec()});
             }).find("patch = 3 does not divide images of 8x8"),
             std::string::npos);
@@ -252,13 +252,13 @@ TEST(PatchCnn, P79_SizesThatDoNotFitAreErrors) {
                                         {"capacity", Json::object()},
                                         {"losses", Json::object()},
                                         {"router", {{"name", "patch_choice"}}}});
-  EXPECT_NE(testing::message_of([&] {
+  EXPECT_NE(testing::error_text([&] {
               PatchCnn(PatchCnnOptions{}, {{1, 8, 8, 2}, twelve});
             }).find("40 filters cannot be divided evenly among 12 experts"),
             std::string::npos);
-  const auto model = model_of({2, kN + 1, 2, "ones", "taken"});
+  const auto model = build_model({2, kN + 1, 2, "ones", "taken"});
   EXPECT_NE(
-      testing::message_of([&] { answer(*model, pictures(1)); }).find("takes 17 patches but an image has 16 patches"),
+      testing::error_text([&] { answer(*model, pictures(1)); }).find("takes 17 patches but an image has 16 patches"),
       std::string::npos);
 }
 

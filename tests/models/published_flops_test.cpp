@@ -19,7 +19,7 @@ struct Network {
   int64_t batch = 1;
 };
 
-std::vector<PartCost> parts_of(const Network& network, const std::string& convention) {
+std::vector<PartCost> network_parts(const Network& network, const std::string& convention) {
   Config config = Config::from_text("", "");
   config.set("model.name=vit");
   for (const std::string& setting : network.settings) config.set(setting);
@@ -27,8 +27,8 @@ std::vector<PartCost> parts_of(const Network& network, const std::string& conven
 }
 
 // In units of 10^power.
-double flops_of(const Network& network, const std::string& convention, double unit) {
-  return static_cast<double>(flops(total(parts_of(network, convention)), cost_convention(convention))) / unit;
+double count_flops(const Network& network, const std::string& convention, double unit) {
+  return static_cast<double>(flops(total(network_parts(network, convention)), cost_convention(convention))) / unit;
 }
 
 Network with(Network network, const std::vector<std::string>& more) {
@@ -82,21 +82,21 @@ TEST(PublishedFlops, M39_TheTwelveSizesOfMobileVMoe) {
               {"6x64", 54, 26.36, 52.73, 53.760, 53.767}};
   for (const auto& row : rows) {
     const Network dense = mobile(row.size), moe = with(dense, kMobileMoe);
-    EXPECT_NEAR(flops_of(dense, "multiply_adds", 1e6), row.f1, 0.00501) << row.size;
-    EXPECT_NEAR(flops_of(dense, "flops", 1e6), row.f2, 0.00501) << row.size;
-    EXPECT_NEAR(flops_of(dense, "flops_elementwise", 1e6), row.f3, 0.000501) << row.size;
-    EXPECT_EQ(std::round(flops_of(dense, "flops_elementwise", 1e6)), row.paper) << row.size;
-    EXPECT_EQ(std::round(flops_of(moe, "flops_elementwise", 1e6)), row.paper) << row.size;
-    EXPECT_NEAR(flops_of(moe, "flops_elementwise", 1e6), row.f3_moe, 0.000501) << row.size;
+    EXPECT_NEAR(count_flops(dense, "multiply_adds", 1e6), row.f1, 0.00501) << row.size;
+    EXPECT_NEAR(count_flops(dense, "flops", 1e6), row.f2, 0.00501) << row.size;
+    EXPECT_NEAR(count_flops(dense, "flops_elementwise", 1e6), row.f3, 0.000501) << row.size;
+    EXPECT_EQ(std::round(count_flops(dense, "flops_elementwise", 1e6)), row.paper) << row.size;
+    EXPECT_EQ(std::round(count_flops(moe, "flops_elementwise", 1e6)), row.paper) << row.size;
+    EXPECT_NEAR(count_flops(moe, "flops_elementwise", 1e6), row.f3_moe, 0.000501) << row.size;
   }
 }
 
 // At patch 16: the numbers under the table.
 TEST(PublishedFlops, M39_PatchesOfSixteen) {
   const Network tiny{{"model.size=12x192", "model.patch=16"}}, small{{"model.size=12x384", "model.patch=16"}};
-  EXPECT_NEAR(flops_of(tiny, "multiply_adds", 1e6), 1253.68, 0.00501);
-  EXPECT_NEAR(flops_of(tiny, "flops_elementwise", 1e6), 2534.17, 0.00501);
-  EXPECT_NEAR(flops_of(small, "multiply_adds", 1e6), 4598.88, 0.00501);
+  EXPECT_NEAR(count_flops(tiny, "multiply_adds", 1e6), 1253.68, 0.00501);
+  EXPECT_NEAR(count_flops(tiny, "flops_elementwise", 1e6), 2534.17, 0.00501);
+  EXPECT_NEAR(count_flops(small, "multiply_adds", 1e6), 4598.88, 0.00501);
 }
 
 // Specification 6.4: parameters in all, and those that an image uses. With a router for each layer there are D E more.
@@ -111,20 +111,20 @@ TEST(PublishedFlops, M39_ParametersOfMobileVMoe) {
               {"6x96", 96, 1068136, 2404840, 1069096},       {"12x64", 64, 864872, 1461096, 865512},
               {"9x64", 64, 714920, 1311144, 715560},         {"6x64", 64, 564968, 1161192, 565608}};
   for (const auto& row : rows) {
-    const Cost dense = total(parts_of(mobile(row.size), "flops")),
-               moe = total(parts_of(with(mobile(row.size), kMobileMoe), "flops"));
+    const Cost dense = total(network_parts(mobile(row.size), "flops")),
+               moe = total(network_parts(with(mobile(row.size), kMobileMoe), "flops"));
     EXPECT_EQ(dense.parameters, row.dense) << row.size;
     EXPECT_EQ(moe.parameters, row.all) << row.size;
     EXPECT_EQ(moe.active_parameters, row.active) << row.size;
     EXPECT_EQ(moe.weight_bytes, 4 * moe.active_parameters) << row.size;  // k expert pairs are read
     const Network by_layer = with(with(mobile(row.size), kMobileMoe), {"router.scope=layer"});
-    EXPECT_EQ(total(parts_of(by_layer, "flops")).parameters, row.all + 10 * row.width) << row.size;
+    EXPECT_EQ(total(network_parts(by_layer, "flops")).parameters, row.all + 10 * row.width) << row.size;
   }
 }
 
 TEST(PublishedFlops, G55_TheCostOfGmoe) {
   const auto giga = [](const Network& network, const std::string& convention) {
-    return flops_of(network, convention, 1e9);
+    return count_flops(network, convention, 1e9);
   };
   const Network one = gmoe(kGmoe), two = with(one, {"router.k=2"});
   const Network every_two = with(one, {"moe.blocks=[1, 3, 5, 7, 9, 11]"});
@@ -137,11 +137,11 @@ TEST(PublishedFlops, G55_TheCostOfGmoe) {
 }
 
 TEST(PublishedFlops, A8_TheCostOfAdversarialRobustness) {
-  const auto giga = [](const Network& network) { return flops_of(network, "flops_padded", 1e9); };
+  const auto giga = [](const Network& network) { return count_flops(network, "flops_padded", 1e9); };
   EXPECT_NEAR(giga(upstream("base")), 8.846, 0.000501);
   EXPECT_NEAR(giga(vmoe(upstream("base"), 32)), 12.371, 0.000501);
   EXPECT_NEAR(giga(upstream("base++")), 17.806, 0.000501);
-  EXPECT_NEAR(flops_of(vmoe(upstream("base"), 32), "flops", 1e9), 11.692, 0.000501);  // without padding
+  EXPECT_NEAR(count_flops(vmoe(upstream("base"), 32), "flops", 1e9), 11.692, 0.000501);  // without padding
   // Two experts have buffers of 420 rows for a group's 400 tokens.
   EXPECT_NEAR(giga(vmoe(upstream("base"), 2)), 11.96, 0.00501);
   // Fine-tuned at 384 pixels, with a head of 1000 classes and nothing before it.
@@ -155,7 +155,7 @@ TEST(PublishedFlops, A8_TheCostOfAdversarialRobustness) {
 
 // 12.371 / 11.96, section 3.3 of the specification: the drift of a capacity that is rounded up to a multiple of 4.
 TEST(PublishedFlops, A57_ThirtyTwoExpertsTakeAFewPercentMoreThanTwo) {
-  const auto giga = [](int64_t experts) { return flops_of(vmoe(upstream("base"), experts), "flops_padded", 1e9); };
+  const auto giga = [](int64_t experts) { return count_flops(vmoe(upstream("base"), experts), "flops_padded", 1e9); };
   EXPECT_NEAR(giga(32) / giga(2), 1.034, 0.0005);
   for (const int64_t experts : {4, 8, 16}) {
     EXPECT_GE(giga(experts), giga(2));
@@ -181,7 +181,7 @@ TEST(PublishedFlops, A9_SizesAndPlacesOfTheMoeLayers) {
     EXPECT_EQ(options.heads, row.heads) << row.size;
   }
   std::vector<std::string> layers;
-  for (const PartCost& part : parts_of(vmoe({{"model.size=base", "model.patch=32"}}, 32), "flops"))
+  for (const PartCost& part : network_parts(vmoe({{"model.size=base", "model.patch=32"}}, 32), "flops"))
     if (part.part.ends_with(".experts")) layers.push_back(part.part);
   std::vector<std::string> expected;
   for (int64_t block = 1; block < 12; block += 2) expected.push_back(cat("blocks.", block, ".mlp.experts"));
@@ -190,7 +190,7 @@ TEST(PublishedFlops, A9_SizesAndPlacesOfTheMoeLayers) {
 
 TEST(PublishedFlops, A8_ParametersByNumberOfExperts) {
   const auto millions = [](const Network& network) {
-    return static_cast<double>(total(parts_of(network, "flops")).parameters) / 1e6;
+    return static_cast<double>(total(network_parts(network, "flops")).parameters) / 1e6;
   };
   const Network base{{"model.size=base", "model.patch=32"}};
   EXPECT_NEAR(millions(base), 88.224, 0.000501);

@@ -23,7 +23,7 @@ at::Tensor some_images(int64_t count, int64_t side = 16) {
   return test::random_tensor({count, 3, side, side}, 3, torch::kFloat);
 }
 
-std::map<std::string, at::Tensor> buffers_of(const Resnet& model) {
+std::map<std::string, at::Tensor> copy_buffers(const Resnet& model) {
   std::map<std::string, at::Tensor> all;
   for (const auto& b : model.named_buffers()) all[b.key()] = b.value().clone();
   return all;
@@ -52,7 +52,7 @@ TEST(Resnet, HasThePublishedNumbersOfParametersAndMultiplyAdds) {
 }
 
 TEST(Resnet, RefusesOtherDepths) {
-  EXPECT_EQ(testing::message_of<UsageError>([] { small_resnet({.depth = 20}); }),
+  EXPECT_EQ(testing::error_text<UsageError>([] { small_resnet({.depth = 20}); }),
             "[model] depth must be 18, 34, 50, 101 or 152, got 20");
 }
 
@@ -132,7 +132,7 @@ TEST(Resnet, TheRunningStatisticsMoveByATenth) {
 TEST(Resnet, FrozenBatchNormTrainsAsItEvaluates) {
   const auto model = small_resnet({.frozen_batch_norm = true}), moving = small_resnet({});
   const at::Tensor x = some_images(6);
-  const auto before = buffers_of(*model), others = buffers_of(*moving);
+  const auto before = copy_buffers(*model), others = copy_buffers(*moving);
   const at::Tensor logits = model->forward({x, ForwardMode::training()}).logits;
   EXPECT_TRUE(torch::equal(logits, model->forward({x}).logits));
   EXPECT_FALSE(torch::allclose(moving->forward({x, ForwardMode::training()}).logits, logits, 1e-2, 1e-2));

@@ -19,7 +19,7 @@
 namespace sparsight::routing_file_test {
 namespace {
 
-std::shared_ptr<ImageModel> vit_of(const std::string& router) {
+std::shared_ptr<ImageModel> make_vit(const std::string& router) {
   auto model = models().make("vit", {{"width", 16}, {"depth", 3}, {"heads", 2}, {"patch", 4}}, "model",
                              ModelContext{{1, 8, 8, 3},
                                           read_moe_spec({{"moe", {{"blocks", {1, 2}}, {"experts", 4}}},
@@ -50,9 +50,9 @@ class RoutingFile : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(RoutingFile, GivesBackDecisionsThatReplayToTheSameBits) {
   const testing::TemporaryFolder folder;
-  const auto model = vit_of(GetParam());
+  const auto model = make_vit(GetParam());
   const ModelOutput first = answer(*model, images());
-  write_routings(folder.path("r"), routings_of(first));
+  write_routings(folder.path("r"), to_routings(first));
   const Routings read = read_routings(folder.path("r"));
   ASSERT_EQ(read.size(), 2u);
   EXPECT_TRUE(torch::equal(answer(*model, images(), read).logits, first.logits));
@@ -77,7 +77,7 @@ TEST(RoutingRecords, G51_HoldEveryTokenOfEveryLayer) {
   RoutingRecordWriter writer(folder.path("r"));
   for (const int64_t first : {0, 2}) {
     const int64_t last = first == 0 ? 2 : 3;
-    batches.push_back(routings_of(answer(*model, pixels.narrow(0, first, last - first))));
+    batches.push_back(to_routings(answer(*model, pixels.narrow(0, first, last - first))));
     writer.add(batches.back(), {images.begin() + first, images.begin() + last});
   }
   writer.commit({{"split", "test"}, {"domains", {"art", "sketch", "photo"}}});
@@ -117,9 +117,9 @@ TEST(RoutingRecords, G51_HoldEveryTokenOfEveryLayer) {
 // The manifest names every tensor of the file.
 TEST_P(RoutingFile, SaysWhatIsInIt) {
   const testing::TemporaryFolder folder;
-  const auto model = vit_of(GetParam());
+  const auto model = make_vit(GetParam());
   RoutingRecordWriter writer(folder.path("r"));
-  writer.add(routings_of(answer(*model, images())), std::vector<RoutedImage>(6));
+  writer.add(to_routings(answer(*model, images())), std::vector<RoutedImage>(6));
   writer.commit({});
   std::set<std::string> named, there;
   const RoutingRecord record = read_routing_record(folder.path("r"));
@@ -131,27 +131,27 @@ TEST_P(RoutingFile, SaysWhatIsInIt) {
 
 TEST(RoutingRecords, RefuseBatchesThatDoNotFitTogether) {
   const testing::TemporaryFolder folder;
-  const auto model = vit_of("softmax_topk");
-  Routings routings = routings_of(answer(*model, images()));
+  const auto model = make_vit("softmax_topk");
+  Routings routings = to_routings(answer(*model, images()));
   RoutingRecordWriter writer(folder.path("r"));
   writer.add(routings, {});
   routings.begin()->second.experts = 5;
-  EXPECT_NE(testing::message_of([&] { writer.add(routings, {}); }).find("its sizes are"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { writer.add(routings, {}); }).find("its sizes are"), std::string::npos);
   RoutingRecordWriter other(folder.path("s"));
-  other.add(routings_of(answer(*model, images())), std::vector<RoutedImage>(5));
-  EXPECT_NE(testing::message_of([&] { other.commit({}); }).find("is of 6 images, but 5 were recorded"),
+  other.add(to_routings(answer(*model, images())), std::vector<RoutedImage>(5));
+  EXPECT_NE(testing::error_text([&] { other.commit({}); }).find("is of 6 images, but 5 were recorded"),
             std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder.path("s")));
 }
 
 // Decisions about single images, joined in another order and split again.
 TEST_P(RoutingFile, DecisionsAreJoinedAndSplitByImage) {
-  const auto model = vit_of(GetParam());
+  const auto model = make_vit(GetParam());
   std::vector<ModelOutput> alone;
   RoutingCollector decisions;
   for (int64_t i = 0; i < 6; ++i) {
     alone.push_back(answer(*model, images().narrow(0, i, 1)));
-    decisions.add(routings_of(alone.back()));
+    decisions.add(to_routings(alone.back()));
   }
   const RoutingReplay all(decisions.all());
   const std::vector<int64_t> wanted{4, 0, 5, 0};
@@ -162,7 +162,7 @@ TEST_P(RoutingFile, DecisionsAreJoinedAndSplitByImage) {
         torch::allclose(logits[static_cast<int64_t>(i)], alone[static_cast<size_t>(wanted[i])].logits[0], 1e-5, 1e-6))
         << i;
   for (const int64_t beyond : {6, -1})
-    EXPECT_NE(testing::message_of([&] {
+    EXPECT_NE(testing::error_text([&] {
                 all.of(torch::tensor({beyond}, torch::kLong));
               }).find(cat("got image number ", beyond)),
               std::string::npos);
@@ -173,15 +173,15 @@ INSTANTIATE_TEST_SUITE_P(Routers, RoutingFile, ::testing::Values("softmax_topk",
 
 TEST(RoutingFileErrors, NameWhatIsWrong) {
   const testing::TemporaryFolder folder;
-  const auto model = vit_of("softmax_topk");
-  const Routings good = routings_of(answer(*model, images()));
+  const auto model = make_vit("softmax_topk");
+  const Routings good = to_routings(answer(*model, images()));
   const auto refusal = [&](const std::function<void(Routing&)>& spoil) {
     Routings bad = good;
     Routing& routing = bad.begin()->second;
     for (at::Tensor* t : {&routing.token, &routing.expert, &routing.gate, &routing.kept}) *t = t->clone();
     spoil(routing);
     write_routings(folder.path("r"), bad);
-    return testing::message_of([&] { read_routings(folder.path("r")); });
+    return testing::error_text([&] { read_routings(folder.path("r")); });
   };
   EXPECT_NE(refusal([](Routing& r) { r.expert[3] = 4; }).find("expert must be from 0 to 3"), std::string::npos);
   EXPECT_NE(refusal([](Routing& r) { r.token[3] = -1; }).find("token must be from 0 to"), std::string::npos);
@@ -195,18 +195,18 @@ TEST(RoutingFileErrors, NameWhatIsWrong) {
       refusal([](Routing& r) { r.layout.images = int64_t{1} << 39, r.layout.per_image = 1 << 20; }).find("tokens"),
       std::string::npos);
   write_safetensors(folder.path("other"), {{{"token", torch::zeros({3})}}, {}});
-  EXPECT_NE(testing::message_of([&] { read_routings(folder.path("other")); }).find("is not a routing file"),
+  EXPECT_NE(testing::error_text([&] { read_routings(folder.path("other")); }).find("is not a routing file"),
             std::string::npos);
   write_safetensors(folder.path("newer"), {{}, {{"format", "sparsight.routings"}, {"version", "9"}}});
-  EXPECT_NE(testing::message_of([&] { read_routings(folder.path("newer")); }).find("format version \"9\""),
+  EXPECT_NE(testing::error_text([&] { read_routings(folder.path("newer")); }).find("format version \"9\""),
             std::string::npos);
   write_safetensors(
       folder.path("torn"),
       {{}, {{"format", "sparsight.routings"}, {"version", "1"}, {"layers", "{\"a\": {\"images\": -1}}"}}});
-  EXPECT_NE(testing::message_of([&] { read_routings(folder.path("torn")); }).find("must be an integer from 0"),
+  EXPECT_NE(testing::error_text([&] { read_routings(folder.path("torn")); }).find("must be an integer from 0"),
             std::string::npos);
   write_safetensors(folder.path("none"), {{}, {{"format", "sparsight.routings"}, {"version", "1"}, {"layers", "{}"}}});
-  EXPECT_EQ(testing::message_of([&] { read_routings(folder.path("none")); }),
+  EXPECT_EQ(testing::error_text([&] { read_routings(folder.path("none")); }),
             folder.path("none") + ": it has no layers; write it again with --save-routing");
 }
 

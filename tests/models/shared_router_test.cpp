@@ -14,7 +14,7 @@ namespace sparsight::shared_router_test {
 namespace {
 
 // Mobile V-MoE: per-image routing in the last `layers` of `depth` blocks.
-Json config_of(const std::string& scope, std::vector<int64_t> blocks, const std::string& router = "per_image") {
+Json make_config(const std::string& scope, std::vector<int64_t> blocks, const std::string& router = "per_image") {
   return {{"moe", {{"blocks", blocks}, {"experts", 10}}},
           {"experts", {{"name", "mlp"}}},
           {"capacity", Json::object()},
@@ -22,7 +22,7 @@ Json config_of(const std::string& scope, std::vector<int64_t> blocks, const std:
           {"router", {{"name", router}, {"scope", scope}}}};
 }
 
-int64_t parameters_of(const torch::nn::Module& module) {
+int64_t count_parameters(const torch::nn::Module& module) {
   int64_t count = 0;
   for (const at::Tensor& p : module.parameters()) count += p.numel();
   return count;
@@ -46,14 +46,14 @@ at::Tensor images() { return test::random_tensor({5, 1, 8, 8}, 3, torch::kFloat)
 TEST(SharedRouter, M3_ParametersOfDeitTinyWithOneRouterAndWithTwo) {
   for (const auto& [scope, expected] : {std::pair{"model", int64_t{11045032}}, {"layer", int64_t{11046952}}}) {
     const auto model = models().make("vit", {{"size", "tiny"}, {"patch", 16}}, "model",
-                                     ModelContext{{3, 224, 224, 1000}, read_moe_spec(config_of(scope, {-2, -1}))});
-    EXPECT_EQ(parameters_of(*model), expected) << scope;
+                                     ModelContext{{3, 224, 224, 1000}, read_moe_spec(make_config(scope, {-2, -1}))});
+    EXPECT_EQ(count_parameters(*model), expected) << scope;
   }
 }
 
 // One decision for all layers, which editing what follows the router does not change.
 TEST(SharedRouter, M10_DecidesOncePerImageForAllLayers) {
-  const auto model = small_vit(config_of("model", {2, 3}));
+  const auto model = small_vit(make_config("model", {2, 3}));
   const ModelOutput before = model->forward({images(), ForwardMode::training(), {1, 2}});
   ASSERT_EQ(before.routings.size(), 1u);
   EXPECT_EQ(before.routings[0].layer, "router");
@@ -74,7 +74,7 @@ TEST(SharedRouter, M10_DecidesOncePerImageForAllLayers) {
 
 // The layers apply the model's decision: the same as handing it to each of them from outside.
 TEST(SharedRouter, IsARoutingFromOutsideForEveryLayer) {
-  const auto shared = small_vit(config_of("model", {2, 3})), each = small_vit(config_of("layer", {2, 3}));
+  const auto shared = small_vit(make_config("model", {2, 3})), each = small_vit(make_config("layer", {2, 3}));
   {
     const torch::NoGradGuard no_grad;
     for (const auto& p : shared->named_parameters())
@@ -92,7 +92,7 @@ TEST(SharedRouter, IsARoutingFromOutsideForEveryLayer) {
 
 TEST(SharedRouter, ReplaysADecisionOnOtherPixels) {
   for (const char* scope : {"model", "layer"}) {
-    const auto model = small_vit(config_of(scope, {1, 3}, "softmax_topk"));
+    const auto model = small_vit(make_config(scope, {1, 3}, "softmax_topk"));
     const ModelOutput first = model->forward({images()});
     ModelInput changed{images() + 0.7};
     ASSERT_FALSE(torch::equal(model->forward(changed).routings[0].expert, first.routings[0].expert));
@@ -105,9 +105,9 @@ TEST(SharedRouter, ReplaysADecisionOnOtherPixels) {
 }
 
 TEST(SharedRouter, ItsLossesCountOnceAndItLearnsFromItsRoutings) {
-  const auto model = small_vit(config_of("model", {1, 2, 3}, "softmax_topk"));
+  const auto model = small_vit(make_config("model", {1, 2, 3}, "softmax_topk"));
   EXPECT_EQ(model->forward({images(), ForwardMode::training(), {1, 2}}).losses.size(), 2u);
-  const auto biased = small_vit(config_of("model", {1, 2, 3}, "sigmoid_bias"));
+  const auto biased = small_vit(make_config("model", {1, 2, 3}, "sigmoid_bias"));
   EXPECT_TRUE(needs_post_step_update(*biased));
   const ModelOutput out = biased->forward({images(), ForwardMode::training(), {1, 2}});
   const at::Tensor before = biased->named_buffers()["router.bias"].clone();
@@ -120,7 +120,7 @@ TEST(SharedRouter, ItsLossesCountOnceAndItLearnsFromItsRoutings) {
 TEST(SharedRouter, TheScopeIsWhatTheRouterDeclaresUnlessItIsSet) {
   const auto layers = [](const std::string& scope, const std::string& router) {
     std::vector<std::string> names;
-    for (const Routing& routing : small_vit(config_of(scope, {2, 3}, router))->forward({images()}).routings)
+    for (const Routing& routing : small_vit(make_config(scope, {2, 3}, router))->forward({images()}).routings)
       names.push_back(routing.layer);
     return names;
   };
@@ -130,14 +130,14 @@ TEST(SharedRouter, TheScopeIsWhatTheRouterDeclaresUnlessItIsSet) {
   EXPECT_EQ(layers("layer", "per_image"), each);
   EXPECT_EQ(layers("auto", "softmax_topk"), each);
   EXPECT_EQ(layers("model", "softmax_topk"), one);
-  Json unset = config_of("auto", {2, 3});
+  Json unset = make_config("auto", {2, 3});
   unset["router"].erase("scope");
   EXPECT_TRUE(read_moe_spec(unset).shares_router());
 }
 
 TEST(SharedRouter, LayersWithSettingsOfTheirOwnKeepTheScopeOfAll) {
   const auto with_layer = [](const std::string& router, const Json& layer) {
-    Json config = config_of("auto", {2}, router);
+    Json config = make_config("auto", {2}, router);
     config["moe"]["layer"] = Json::array({layer});
     return config;
   };
@@ -147,11 +147,11 @@ TEST(SharedRouter, LayersWithSettingsOfTheirOwnKeepTheScopeOfAll) {
   const ModelOutput mixed = small_vit(with_layer("softmax_topk", by_image))->forward({images()});
   ASSERT_EQ(mixed.routings.size(), 2u);
   EXPECT_EQ(mixed.routings[1].layer, "blocks.3.mlp");
-  EXPECT_NE(testing::message_of<UsageError>([&] {
+  EXPECT_NE(testing::error_text<UsageError>([&] {
               small_vit(with_layer("per_image", by_image));
             }).find("set router.scope = \"layer\" for a router in each layer"),
             std::string::npos);
-  EXPECT_NE(testing::message_of<UsageError>([&] {
+  EXPECT_NE(testing::error_text<UsageError>([&] {
               small_vit(with_layer("per_image", wider));
             }).find("same number of experts; got 10 and 5"),
             std::string::npos);
@@ -159,18 +159,19 @@ TEST(SharedRouter, LayersWithSettingsOfTheirOwnKeepTheScopeOfAll) {
 
 // Where no routing can be handed over, the layer has the router: one MoE layer by itself.
 TEST(SharedRouter, ALayerByItselfHasItsRouter) {
-  EXPECT_NE(MoeLayer(read_moe_spec(config_of("auto", {0})), {"moe", 8, 16}).own_router(), nullptr);
-  EXPECT_THROW(MoeLayer(read_moe_spec(config_of("model", {0})), {"moe", 8, 16}), UsageError);
+  EXPECT_NE(MoeLayer(read_moe_spec(make_config("auto", {0})), {"moe", 8, 16}).own_router(), nullptr);
+  EXPECT_THROW(MoeLayer(read_moe_spec(make_config("model", {0})), {"moe", 8, 16}), UsageError);
 }
 
 TEST(SharedRouter, IsForModelsWithBlocks) {
-  EXPECT_NE(testing::message_of<UsageError>([] {
+  EXPECT_NE(testing::error_text<UsageError>([] {
               models().make("mnist_cnn", Json::object(), "model",
-                            ModelContext{{1, 8, 8, 3}, read_moe_spec(config_of("model", {0}, "softmax_topk"))});
+                            ModelContext{{1, 8, 8, 3}, read_moe_spec(make_config("model", {0}, "softmax_topk"))});
             }).find("[router] scope = \"model\" is for models with blocks"),
             std::string::npos);
-  const auto mlp = models().make("mlp", {{"width", 16}, {"depth", 3}}, "model",
-                                 ModelContext{{1, 8, 8, 3}, read_moe_spec(config_of("model", {1, 2}, "softmax_topk"))});
+  const auto mlp =
+      models().make("mlp", {{"width", 16}, {"depth", 3}}, "model",
+                    ModelContext{{1, 8, 8, 3}, read_moe_spec(make_config("model", {1, 2}, "softmax_topk"))});
   initialize(*mlp, 1);
   EXPECT_EQ(mlp->forward({images()}).routings.size(), 1u);
   EXPECT_NE(mlp->named_parameters().find("router.weight"), nullptr);

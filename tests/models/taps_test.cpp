@@ -10,7 +10,7 @@ namespace {
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 
 // The outputs of all taps, and the "features".
-Shapes shapes_of(const std::string& name, const Json& settings, const std::vector<int64_t>& moe_blocks = {}) {
+Shapes tap_shapes(const std::string& name, const Json& settings, const std::vector<int64_t>& moe_blocks = {}) {
   auto model = models().make(name, settings, "model", ModelContext{{3, 16, 16, 5}, default_moe_spec(moe_blocks)});
   initialize(*model, 1);
   const ModelOutput out = model->forward({.images = torch::rand({4, 3, 16, 16}), .taps = model->tap_names()});
@@ -27,9 +27,9 @@ TEST(Taps, Cnn) {
                   {"blocks.0", {4, 32, 16, 16}},
                   {"blocks.1", {4, 64, 8, 8}},
                   {"blocks.2", {4, 128, 4, 4}}};
-  EXPECT_EQ(shapes_of("cnn", Json::object()), expected);
+  EXPECT_EQ(tap_shapes("cnn", Json::object()), expected);
   expected["moe"] = {4, 128, 4, 4};
-  EXPECT_EQ(shapes_of("cnn", Json::object(), {0}), expected);
+  EXPECT_EQ(tap_shapes("cnn", Json::object(), {0}), expected);
 }
 
 TEST(Taps, Mlp) {
@@ -38,21 +38,21 @@ TEST(Taps, Mlp) {
                         {"blocks.0", {4, 1, 256}},
                         {"blocks.1", {4, 1, 256}},
                         {"norm", {4, 256}}};
-  EXPECT_EQ(shapes_of("mlp", Json::object()), expected);
-  EXPECT_EQ(shapes_of("mlp", Json::object(), {-1}), expected);
+  EXPECT_EQ(tap_shapes("mlp", Json::object()), expected);
+  EXPECT_EQ(tap_shapes("mlp", Json::object(), {-1}), expected);
 }
 
 // 16 patches of 4 x 4 an image: 64 of them, a number for each class.
 TEST(Taps, PatchCnn) {
-  EXPECT_EQ(shapes_of("patch_cnn", Json::object()), (Shapes{{"features", {4, 5}}, {"filters", {64, 5}}}));
-  EXPECT_EQ(shapes_of("patch_cnn", Json::object(), {0}), (Shapes{{"features", {4, 5}}, {"moe", {64, 5}}}));
+  EXPECT_EQ(tap_shapes("patch_cnn", Json::object()), (Shapes{{"features", {4, 5}}, {"filters", {64, 5}}}));
+  EXPECT_EQ(tap_shapes("patch_cnn", Json::object(), {0}), (Shapes{{"features", {4, 5}}, {"moe", {64, 5}}}));
 }
 
 TEST(Taps, WideResnet) {
   const Shapes expected{{"features", {4, 64}},         {"stem", {4, 16, 16, 16}},     {"groups.0.0", {4, 16, 16, 16}},
                         {"groups.1.0", {4, 32, 8, 8}}, {"groups.2.0", {4, 64, 4, 4}}, {"norm", {4, 64, 4, 4}}};
-  EXPECT_EQ(shapes_of("wide_resnet", {{"widen", 1}}), expected);
-  EXPECT_EQ(shapes_of("wide_resnet", {{"widen", 1}}, {0}), expected);
+  EXPECT_EQ(tap_shapes("wide_resnet", {{"widen", 1}}), expected);
+  EXPECT_EQ(tap_shapes("wide_resnet", {{"widen", 1}}, {0}), expected);
 }
 
 // 16 x 16 to 8 x 8 in the stem's convolution, and 4 x 4 in its pool.
@@ -61,9 +61,9 @@ TEST(Taps, Resnet) {
                   {"layer1.1", {4, 8, 4, 4}},  {"layer2.0", {4, 16, 2, 2}}, {"layer2.1", {4, 16, 2, 2}},
                   {"layer3.0", {4, 32, 1, 1}}, {"layer3.1", {4, 32, 1, 1}}, {"layer4.0", {4, 64, 1, 1}},
                   {"layer4.1", {4, 64, 1, 1}}};
-  EXPECT_EQ(shapes_of("resnet", {{"base_width", 8}}), expected);
+  EXPECT_EQ(tap_shapes("resnet", {{"base_width", 8}}), expected);
   expected["moe"] = {4, 64, 1, 1};
-  EXPECT_EQ(shapes_of("resnet", {{"base_width", 8}}, {-1}), expected);
+  EXPECT_EQ(tap_shapes("resnet", {{"base_width", 8}}, {-1}), expected);
 }
 
 TEST(Taps, MnistCnn) {
@@ -72,7 +72,7 @@ TEST(Taps, MnistCnn) {
                         {"bn1", {4, 128, 8, 8}},
                         {"bn2", {4, 128, 8, 8}},
                         {"bn3", {4, 128, 8, 8}}};
-  EXPECT_EQ(shapes_of("mnist_cnn", Json::object()), expected);
+  EXPECT_EQ(tap_shapes("mnist_cnn", Json::object()), expected);
 }
 
 }  // namespace sparsight::taps_test

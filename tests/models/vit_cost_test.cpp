@@ -11,7 +11,7 @@ namespace sparsight::vit_cost_test {
 namespace {
 
 // The parameters of a real model, by the part that the name starts with.
-int64_t parameters_of(const ImageModel& model, const std::string& part) {
+int64_t count_parameters(const ImageModel& model, const std::string& part) {
   int64_t count = 0;
   for (const auto& [name, tensor] : named_weights(model))
     if (name == part || name.starts_with(part + ".")) count += tensor.numel();
@@ -41,7 +41,7 @@ TEST(VitCost, CountsEachPartOfARealModelWithAnMoeLayer) {
                                    ModelContext{{1, 16, 12, 5}, default_moe_spec({1})});
   const std::vector<PartCost> parts = model->cost({});
   int64_t all = 0;
-  for (const PartCost& part : parts) EXPECT_EQ(part.cost.parameters, parameters_of(*model, part.part)) << part.part;
+  for (const PartCost& part : parts) EXPECT_EQ(part.cost.parameters, count_parameters(*model, part.part)) << part.part;
   for (const auto& [name, tensor] : named_weights(*model)) all += tensor.numel();
   EXPECT_EQ(total(parts).parameters, all);
   // 13 tokens; each pays for two experts of 2 * 8 * 32 products.
@@ -61,7 +61,7 @@ TEST(VitCost, CountsScalesRegistersAndTheFirstNorm) {
   int64_t all = 0;
   std::map<std::string, Cost> costs;
   for (const PartCost& part : model->cost({})) {
-    EXPECT_EQ(part.cost.parameters, parameters_of(*model, part.part)) << part.part;
+    EXPECT_EQ(part.cost.parameters, count_parameters(*model, part.part)) << part.part;
     costs[part.part] = part.cost;
   }
   for (const auto& [name, tensor] : named_weights(*model)) all += tensor.numel();

@@ -11,7 +11,7 @@
 namespace sparsight::vit_program_test {
 namespace {
 
-MoeSpec spec_of(bool routed) {
+MoeSpec make_spec(bool routed) {
   if (!routed) return {};
   return read_moe_spec({{"moe", {{"blocks", {1}}, {"experts", 4}, {"hidden", 24}}},
                         {"experts", {{"name", "mlp"}}},
@@ -20,11 +20,11 @@ MoeSpec spec_of(bool routed) {
                         {"router", {{"name", "softmax_topk"}, {"k", 2}}}});
 }
 
-std::shared_ptr<Vit> vit_of(int64_t width, int64_t heads, int64_t side, bool routed, bool qkv_bias = true,
-                            const std::string& pool = "class", VitOptions options = {}) {
+std::shared_ptr<Vit> make_vit(int64_t width, int64_t heads, int64_t side, bool routed, bool qkv_bias = true,
+                              const std::string& pool = "class", VitOptions options = {}) {
   options.pool = pool;
   options.width = width, options.depth = 3, options.heads = heads, options.patch = 4, options.qkv_bias = qkv_bias;
-  auto model = std::make_shared<Vit>(options, ModelContext{{3, side, side, 10}, spec_of(routed)});
+  auto model = std::make_shared<Vit>(options, ModelContext{{3, side, side, 10}, make_spec(routed)});
   initialize(*model, 3);
   const torch::NoGradGuard no_grad;
   uint64_t seed = 1;
@@ -34,7 +34,7 @@ std::shared_ptr<Vit> vit_of(int64_t width, int64_t heads, int64_t side, bool rou
   return model;
 }
 
-at::Tensor logits_of(Vit& model, const at::Tensor& images) {
+at::Tensor compute_logits(Vit& model, const at::Tensor& images) {
   return test::program_output(model, {3, images.size(2), images.size(3), 10}, images).logits;
 }
 
@@ -46,10 +46,10 @@ TEST(VitProgram, HasTheLogitsOfItsLayers) {
                                                            {30, 3, 20, false, false},
                                                            {400, 5, 12, false, true},
                                                            {24, 2, 60, true, true}}) {
-      const auto model = vit_of(width, heads, side, routed, bias);
+      const auto model = make_vit(width, heads, side, routed, bias);
       for (const int64_t images : {1, 2, 3, 9}) {
         const at::Tensor x = test::random_tensor({images, 3, side, side}, 5, torch::kFloat).abs();
-        const at::Tensor packed = logits_of(*model, x), layers = model->forward({.images = x}).logits;
+        const at::Tensor packed = compute_logits(*model, x), layers = model->forward({.images = x}).logits;
         EXPECT_TRUE(test::near(packed, layers, 1e-4)) << level << " width " << width << ", " << images << " images";
         EXPECT_FALSE(torch::equal(packed, torch::zeros_like(packed)));
       }
@@ -65,9 +65,9 @@ TEST(VitProgram, HasTheLogitsOfItsLayersWithScalesAndRegisters) {
         VitOptions options;
         options.layer_scale = 0.7, options.reg_tokens = 3, options.pre_norm = true, options.norm_eps = 1e-3;
         options.no_embed_class = no_embed_class;
-        const auto model = vit_of(24, 4, 12, routed, true, pool, options);
+        const auto model = make_vit(24, 4, 12, routed, true, pool, options);
         const at::Tensor x = test::random_tensor({3, 3, 12, 12}, 5, torch::kFloat).abs();
-        EXPECT_TRUE(test::near(logits_of(*model, x), model->forward({.images = x}).logits, 1e-4))
+        EXPECT_TRUE(test::near(compute_logits(*model, x), model->forward({.images = x}).logits, 1e-4))
             << routed << pool << no_embed_class;
       }
 }
@@ -76,18 +76,18 @@ TEST(VitProgram, HasTheLogitsOfItsLayersWithScalesAndRegisters) {
 TEST(VitProgram, HasTheSameBitsForAnyNumberOfThreadsAndImages) {
   for (const int64_t width : {60, 400}) {
     SCOPED_TRACE(width);
-    const auto model = vit_of(width, 5, 28, false);
+    const auto model = make_vit(width, 5, 28, false);
     const at::Tensor x = test::random_tensor({7, 3, 28, 28}, 5, torch::kFloat).abs();
     at::Tensor alone, together;
     {
       const test::ThreadCount one(1);
-      together = logits_of(*model, x);
+      together = compute_logits(*model, x);
     }
     for (const int threads : {1, 2, 4}) {
       const test::ThreadCount some(threads);
-      EXPECT_TRUE(torch::equal(logits_of(*model, x), together)) << threads;
-      EXPECT_TRUE(test::near(logits_of(*model, x.narrow(0, 2, 1)), together.narrow(0, 2, 1), 1e-5)) << threads;
-      const at::Tensor single = logits_of(*model, x.narrow(0, 2, 1));
+      EXPECT_TRUE(torch::equal(compute_logits(*model, x), together)) << threads;
+      EXPECT_TRUE(test::near(compute_logits(*model, x.narrow(0, 2, 1)), together.narrow(0, 2, 1), 1e-5)) << threads;
+      const at::Tensor single = compute_logits(*model, x.narrow(0, 2, 1));
       if (!alone.defined()) alone = single;
       EXPECT_TRUE(torch::equal(single, alone)) << threads;
     }
@@ -96,8 +96,8 @@ TEST(VitProgram, HasTheSameBitsForAnyNumberOfThreadsAndImages) {
 
 // bf16 keeps 8 bits of a weight, int8 7 bits of the largest of an output.
 TEST(VitProgram, FewerBitsPerWeightChangeLogitsALittle) {
-  const auto model = vit_of(64, 4, 16, false);
-  const at::Tensor x = test::random_tensor({4, 3, 16, 16}, 5, torch::kFloat).abs(), exact = logits_of(*model, x);
+  const auto model = make_vit(64, 4, 16, false);
+  const at::Tensor x = test::random_tensor({4, 3, 16, 16}, 5, torch::kFloat).abs(), exact = compute_logits(*model, x);
   const double scale = exact.abs().max().item<double>();
   for (const auto& [type, share] : {std::pair{WeightType::bf16, 0.02}, {WeightType::int8, 0.05}}) {
     const at::Tensor packed = test::program_output(*model, {3, 16, 16, 10}, x, {.type = type}).logits;
@@ -108,22 +108,22 @@ TEST(VitProgram, FewerBitsPerWeightChangeLogitsALittle) {
 
 // Weights that change later change no program.
 TEST(VitProgram, IsAValueOfItsOwn) {
-  const auto model = vit_of(24, 4, 8, true);
+  const auto model = make_vit(24, 4, 8, true);
   const at::Tensor x = test::random_tensor({2, 3, 8, 8}, 5, torch::kFloat).abs();
   const torch::NoGradGuard no_grad;
   const ProgramModel program(model->compile(), {3, 8, 8, 10});
   const at::Tensor before = program.forward({.images = x}).logits;
   for (at::Tensor& parameter : model->parameters()) parameter.mul_(2);
   EXPECT_TRUE(torch::equal(program.forward({.images = x}).logits, before));
-  EXPECT_FALSE(test::near(logits_of(*model, x), before, 1e-3));
+  EXPECT_FALSE(test::near(compute_logits(*model, x), before, 1e-3));
 }
 
 // With few images experts stay in the model's memory, as they are.
 TEST(VitProgram, HasTheSameBitsWithExpertsThatAreNotPacked) {
-  const auto model = vit_of(24, 4, 8, true);
+  const auto model = make_vit(24, 4, 8, true);
   const at::Tensor x = test::random_tensor({2, 3, 8, 8}, 5, torch::kFloat).abs();
   const at::Tensor plain = test::program_output(*model, {3, 8, 8, 10}, x, {.packs_experts = false}).logits;
-  EXPECT_TRUE(test::near(plain, logits_of(*model, x), 1e-6));
+  EXPECT_TRUE(test::near(plain, compute_logits(*model, x), 1e-6));
 }
 
 }  // namespace sparsight::vit_program_test

@@ -72,7 +72,7 @@ TEST(Vit, RoutesThePatchesOfAConvolutionalStem) {
   const ModelOutput out = vit->forward({images(2), ForwardMode::training(), {1, 0}});
   EXPECT_EQ(out.routings.at(0).layout.grid_height, 2);
   options.stem.push_back(16);  // eight pixels a side, with patches of four
-  EXPECT_NE(testing::message_of<UsageError>([&] { tiny_vit(options); }).find("not a multiple of 2^3"),
+  EXPECT_NE(testing::error_text<UsageError>([&] { tiny_vit(options); }).find("not a multiple of 2^3"),
             std::string::npos);
 }
 

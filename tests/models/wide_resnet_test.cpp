@@ -17,7 +17,7 @@ struct Shape {
   bool debias = true;
 };
 
-std::shared_ptr<WideResnet> model_of(const Shape& s) {
+std::shared_ptr<WideResnet> build_model(const Shape& s) {
   const MoeSpec spec = read_moe_spec({{"moe",
                                        {{"blocks", s.experts > 0 ? std::vector<int64_t>{-1} : std::vector<int64_t>{}},
                                         {"experts", std::max<int64_t>(1, s.experts)}}},
@@ -55,17 +55,17 @@ Shape with_classes(Shape s, int64_t classes) {
 }
 
 TEST(WideResnet, P26_P27_P28_HasThePapersNumbersOfParameters) {
-  EXPECT_EQ(parameters(*model_of({})), 7432961);
-  EXPECT_EQ(parameters(*model_of({.classes = 4})), 7434884);
-  EXPECT_EQ(parameters(*model_of({.side = 32, .classes = 10})), 7438730);
-  EXPECT_EQ(parameters(*model_of(kFaces)), 7318401);
-  EXPECT_EQ(parameters(*model_of(with_classes(kFaces, 4))), 7320324);
-  EXPECT_EQ(parameters(*model_of(kPictures)), 3962890);
-  EXPECT_EQ(parameters(*model_of(with_classes(kPictures, 4))), 3959044);
+  EXPECT_EQ(parameters(*build_model({})), 7432961);
+  EXPECT_EQ(parameters(*build_model({.classes = 4})), 7434884);
+  EXPECT_EQ(parameters(*build_model({.side = 32, .classes = 10})), 7438730);
+  EXPECT_EQ(parameters(*build_model(kFaces)), 7318401);
+  EXPECT_EQ(parameters(*build_model(with_classes(kFaces, 4))), 7320324);
+  EXPECT_EQ(parameters(*build_model(kPictures)), 3962890);
+  EXPECT_EQ(parameters(*build_model(with_classes(kPictures, 4))), 3959044);
 }
 
 TEST(WideResnet, P26_P27_HasThePapersLayers) {
-  const auto dense = model_of({})->named_parameters(), routed = model_of(kFaces)->named_parameters();
+  const auto dense = build_model({})->named_parameters(), routed = build_model(kFaces)->named_parameters();
   const auto sizes = [](const auto& parameters, const std::string& name) { return parameters[name].sizes().vec(); };
   using Sizes = std::vector<int64_t>;
   EXPECT_EQ(sizes(dense, "stem.weight"), (Sizes{16, 3, 3, 3}));
@@ -84,7 +84,7 @@ TEST(WideResnet, P26_P27_HasThePapersLayers) {
 
 // The second block of a group adds its input unchanged.
 TEST(WideResnet, DeeperNetworksHaveOneConvolvedShortcutInEachGroup) {
-  const auto model = model_of({.side = 16, .widen = 1, .depth = 16, .experts = 4, .patch = 2});
+  const auto model = build_model({.side = 16, .widen = 1, .depth = 16, .experts = 4, .patch = 2});
   int64_t shortcuts = 0;
   for (const auto& p : model->named_parameters()) shortcuts += p.key().find("shortcut.weight") != std::string::npos;
   EXPECT_EQ(shortcuts, 3);
@@ -110,7 +110,7 @@ TEST(WideResnet, ABlockNormalisesFirstAndShortcutsItsRawInput) {
 }
 
 TEST(WideResnet, ReturnsTheRoutingOfItsPatches) {
-  const auto model = model_of({.side = 32, .widen = 1, .experts = 8, .taken = 2, .patch = 2});
+  const auto model = build_model({.side = 32, .widen = 1, .experts = 8, .taken = 2, .patch = 2});
   const ModelOutput out =
       model->forward({test::random_tensor({3, 3, 32, 32}, 1, torch::kFloat), ForwardMode::training(), {1, 0}});
   EXPECT_EQ(out.logits.sizes(), at::IntArrayRef({3, 2}));
@@ -125,7 +125,7 @@ TEST(WideResnet, ReturnsTheRoutingOfItsPatches) {
 
 TEST(WideResnet, P31_TheWholeNetworkLearnsTogether) {
   for (const char* path : {"dense", "gathered"}) {
-    const auto model = model_of({.side = 32, .widen = 1, .experts = 8, .patch = 2, .path = path});
+    const auto model = build_model({.side = 32, .widen = 1, .experts = 8, .patch = 2, .path = path});
     const at::Tensor images = test::random_tensor({8, 3, 32, 32}, 1, torch::kFloat);
     const at::Tensor before = model->named_parameters()["groups.2.0.moe.router.weight"].clone();
     torch::cross_entropy_loss(model->forward({images, ForwardMode::training(), {1, 0}}).logits,
@@ -146,7 +146,7 @@ TEST(WideResnet, P31_TheWholeNetworkLearnsTogether) {
 // that are all the same, evaluation must give what training gives (but for the unbiased variances of few values).
 TEST(WideResnet, EvaluatesAsItTrainsFromTheFirstBatchesOn) {
   for (const bool debias : {true, false}) {
-    const auto model = model_of(
+    const auto model = build_model(
         {.side = 32, .classes = 10, .widen = 1, .experts = 4, .taken = 16, .patch = 1, .kernel = 1, .debias = debias});
     const torch::NoGradGuard no_grad;
     const at::Tensor images = test::random_tensor({16, 3, 32, 32}, 1, torch::kFloat);
@@ -163,7 +163,7 @@ TEST(WideResnet, EvaluatesAsItTrainsFromTheFirstBatchesOn) {
 
 // Training with frozen batch norm is one line of the mode: nothing moves the running averages, and weights still learn.
 TEST(WideResnet, TrainsWithFrozenBatchNorm) {
-  const auto model = model_of({.side = 32, .widen = 1});
+  const auto model = build_model({.side = 32, .widen = 1});
   const at::Tensor images = test::random_tensor({8, 3, 32, 32}, 1, torch::kFloat);
   const auto averages = [&] {
     std::vector<at::Tensor> all;
@@ -185,7 +185,7 @@ TEST(WideResnet, TrainsWithFrozenBatchNorm) {
 TEST(WideResnet, P14_P30_GradientsFollowDifferences) {
   for (const char* path : {"dense", "gathered"})
     for (const char* gate : {"topl_softmax", "softmax_topl"}) {
-      const auto model = model_of(
+      const auto model = build_model(
           {.side = 8, .classes = 3, .widen = 1, .experts = 2, .taken = 2, .patch = 1, .path = path, .gate = gate});
       model->to(torch::kDouble);
       const auto p = model->named_parameters();
@@ -205,12 +205,12 @@ TEST(WideResnet, P14_P30_GradientsFollowDifferences) {
 }
 
 TEST(WideResnet, SizesThatDoNotFitAreErrors) {
-  EXPECT_NE(testing::message_of<UsageError>([] {
-              model_of({.depth = 12});
+  EXPECT_NE(testing::error_text<UsageError>([] {
+              build_model({.depth = 12});
             }).find("depth must be 6 n + 4 (10, 16, 22, 28, ...), got 12"),
             std::string::npos);
-  EXPECT_NE(testing::message_of<UsageError>([] {
-              model_of({.widen = 1, .experts = 8, .patch = 3});
+  EXPECT_NE(testing::error_text<UsageError>([] {
+              build_model({.widen = 1, .experts = 8, .patch = 3});
             }).find("patch = 3 does not divide the feature map of 16x16"),
             std::string::npos);
 }

@@ -17,7 +17,7 @@ using test::near;
 constexpr TokenLayout kLayout{5, 2, 0, 0, 0};  // 5 images of 2 tokens
 
 // Two experts, whose logits are the tokens themselves, one choice and a factor of 1: of S tokens an expert takes S / 2.
-std::shared_ptr<MoeLayer> layer_of(at::ScalarType type, int64_t group, const std::string& unit) {
+std::shared_ptr<MoeLayer> build_layer(at::ScalarType type, int64_t group, const std::string& unit) {
   const MoeSpec spec = read_moe_spec({{"moe", {{"experts", 2}}},
                                       {"router", {{"name", "softmax_topk"}, {"k", 1}, {"noise", 0}}},
                                       {"capacity", {{"factor", 1}, {"group", group}, {"group_unit", unit}}},
@@ -49,7 +49,7 @@ struct Case {
 namespace {
 
 // [N]: the group of each token of 5 images of 2 tokens; all 0 where there is one group.
-std::vector<int64_t> groups_of(const CapacityOptions& options, const at::Tensor& image, const at::Tensor& group) {
+std::vector<int64_t> token_groups(const CapacityOptions& options, const at::Tensor& image, const at::Tensor& group) {
   Routing routing;
   routing.layout = kLayout;
   routing.tokens = kLayout.images * kLayout.per_image;
@@ -66,21 +66,21 @@ TEST(CapacityGroupsOfImages, FollowTheirNumbersOrAreGiven) {
   using Groups = std::vector<int64_t>;
   const auto numbers = [](std::vector<int64_t> of_images) { return torch::tensor(of_images, torch::kLong); };
   CapacityOptions options;
-  EXPECT_EQ(groups_of(options, {}, {}), Groups(10, 0));  // the whole batch
+  EXPECT_EQ(token_groups(options, {}, {}), Groups(10, 0));  // the whole batch
   options.group = 3;
-  EXPECT_EQ(groups_of(options, {}, {}), (Groups{0, 0, 0, 0, 0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(token_groups(options, {}, {}), (Groups{0, 0, 0, 0, 0, 0, 1, 1, 1, 1}));
   // Images 0 1 2 | 3 4 5 | 6 7 8: what is left of a batch after some images were taken out.
-  EXPECT_EQ(groups_of(options, numbers({0, 2, 3, 6, 8}), {}), (Groups{0, 0, 0, 0, 1, 1, 2, 2, 2, 2}));
-  EXPECT_EQ(groups_of(options, numbers({8, 0, 3, 6, 2}), {}), (Groups{2, 2, 0, 0, 1, 1, 2, 2, 0, 0}));
+  EXPECT_EQ(token_groups(options, numbers({0, 2, 3, 6, 8}), {}), (Groups{0, 0, 0, 0, 1, 1, 2, 2, 2, 2}));
+  EXPECT_EQ(token_groups(options, numbers({8, 0, 3, 6, 2}), {}), (Groups{2, 2, 0, 0, 1, 1, 2, 2, 0, 0}));
   options.group_unit = "tokens";
-  EXPECT_EQ(groups_of(options, {}, {}), (Groups{0, 0, 0, 1, 1, 1, 2, 2, 2, 3}));
+  EXPECT_EQ(token_groups(options, {}, {}), (Groups{0, 0, 0, 1, 1, 1, 2, 2, 2, 3}));
   // Tokens 4 5 8 9 0 1 2 3 6 7 of images 2 4 0 1 3, in threes.
-  EXPECT_EQ(groups_of(options, numbers({2, 4, 0, 1, 3}), {}), (Groups{1, 1, 2, 3, 0, 0, 0, 1, 2, 2}));
+  EXPECT_EQ(token_groups(options, numbers({2, 4, 0, 1, 3}), {}), (Groups{1, 1, 2, 3, 0, 0, 0, 1, 2, 2}));
   // Given groups override the options.
-  EXPECT_EQ(groups_of(options, {}, numbers({7, 7, 1, 7, 1})), (Groups{1, 1, 1, 1, 0, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(token_groups(options, {}, numbers({7, 7, 1, 7, 1})), (Groups{1, 1, 1, 1, 0, 0, 1, 1, 0, 0}));
   options.group = 0;
-  EXPECT_EQ(groups_of(options, {}, numbers({7, 7, 1, 7, 1})), (Groups{1, 1, 1, 1, 0, 0, 1, 1, 0, 0}));
-  EXPECT_EQ(groups_of(options, {}, numbers({7, 7, 7, 7, 7})), Groups(10, 0));
+  EXPECT_EQ(token_groups(options, {}, numbers({7, 7, 1, 7, 1})), (Groups{1, 1, 1, 1, 0, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(token_groups(options, {}, numbers({7, 7, 7, 7, 7})), Groups(10, 0));
 }
 
 class CapacityGroups : public ::testing::TestWithParam<at::ScalarType> {};
@@ -105,7 +105,7 @@ TEST_P(CapacityGroups, TokensAndImagesMakeTheGroupsOfBuffersAndLosses) {
   const at::Tensor chosen = torch::tensor({0, 0, 0, 1, 0, 1, 1, 1, 0, 0}, torch::kLong);
   const at::Tensor tokens = torch::one_hot(chosen, 2).to(GetParam()) * std::log(3.0);
   for (const Case& c : cases) {
-    const auto layer = layer_of(GetParam(), c.group, c.unit);
+    const auto layer = build_layer(GetParam(), c.group, c.unit);
     for (const bool training : {true, false}) {
       const ForwardMode mode = training ? ForwardMode::training() : ForwardMode::evaluation();
       const MoeOutput out = layer->forward({tokens, kLayout, mode, {5, 6}});

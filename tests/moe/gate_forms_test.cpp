@@ -25,7 +25,7 @@ at::Tensor rows(const std::vector<double>& values, int64_t columns) {
   return torch::tensor(values, torch::kDouble).view({-1, columns});
 }
 
-at::Tensor router_logits_of(const at::Tensor& x) { return x.matmul(rows({1, .5, -.5, 1, .25, -.75}, 2).t()); }
+at::Tensor linear_logits(const at::Tensor& x) { return x.matmul(rows({1, .5, -.5, 1, .25, -.75}, 2).t()); }
 
 // [N,E]: every expert's output.
 at::Tensor expert_outputs(const at::Tensor& x) {
@@ -50,7 +50,7 @@ struct Value {
 Value at_example(const std::function<Routing(const at::Tensor& logits)>& route) {
   const at::Tensor x = rows({.3, -.2}, 2).requires_grad_(true);
   TanhExperts experts;
-  const at::Tensor y = experts.apply_routing(x, route(router_logits_of(x)));
+  const at::Tensor y = experts.apply_routing(x, route(linear_logits(x)));
   y.sum().backward();
   return {y.item<double>(), x.grad()};
 }
@@ -80,15 +80,15 @@ std::shared_ptr<MoeLayer> layer_with(const std::string& gates, int64_t k, int64_
 }  // namespace
 
 TEST(GateForms, A1_TheSmoothFormIsTheSumOverAllExperts) {
-  const at::Tensor x = test::random_tensor({200, 2}, 1), p = router_logits_of(x).softmax(1);
+  const at::Tensor x = test::random_tensor({200, 2}, 1), p = linear_logits(x).softmax(1);
   EXPECT_LT((p.sum(1) - 1).abs().max().item<double>(), 1e-12);
   TanhExperts experts;
-  const at::Tensor y = experts.apply_routing(x, route_dense_softmax(router_logits_of(x)));
+  const at::Tensor y = experts.apply_routing(x, route_dense_softmax(linear_logits(x)));
   EXPECT_TRUE(test::near(y.squeeze(1), (p * expert_outputs(x)).sum(1), 1e-12));
 }
 
 TEST(GateForms, A2_ReproducesTheWorkedExample) {
-  EXPECT_TRUE(test::near(router_logits_of(rows({.3, -.2}, 2)).softmax(1), rows({.384281, .221711, .394009}, 3), 1e-6));
+  EXPECT_TRUE(test::near(linear_logits(rows({.3, -.2}, 2)).softmax(1), rows({.384281, .221711, .394009}, 3), 1e-6));
   const Value ungated = at_example(ungated_top1), one = at_example([](const auto&z) { return top(z, 1); }),
               two = at_example([](const auto&z) { return top(z, 2); }),
               three = at_example([](const auto&z) { return top(z, 3); }),

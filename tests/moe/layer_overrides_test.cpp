@@ -24,7 +24,7 @@ Json config_with(const Json& layers, const std::string& scope = "layer") {
           {"router", {{"name", "softmax_topk"}, {"k", 2}, {"noise", 0.5}, {"scope", scope}}}};
 }
 
-std::shared_ptr<ImageModel> vit_of(const Json& config) {
+std::shared_ptr<ImageModel> make_vit(const Json& config) {
   auto model = models().make("vit", {{"width", 16}, {"depth", 4}, {"heads", 2}, {"patch", 4}}, "model",
                              ModelContext{{1, 8, 8, 3}, read_moe_spec(config)});
   initialize(*model, 1);
@@ -32,18 +32,18 @@ std::shared_ptr<ImageModel> vit_of(const Json& config) {
 }
 
 std::string refusal(const Json& layers, const std::string& scope = "layer") {
-  return testing::message_of<UsageError>([&] { vit_of(config_with(layers, scope)); });
+  return testing::error_text<UsageError>([&] { make_vit(config_with(layers, scope)); });
 }
 
 }  // namespace
 
 TEST(LayerOverrides, BlocksHaveTheirOwnExpertsRouterAndCapacity) {
-  const auto model = vit_of(config_with({{{"blocks", {2}}, {"experts", 6}, {"router", {{"k", 3}}}},
-                                         {{"blocks", {-1}},
-                                          {"router", {{"name", "switch_top1"}}},
-                                          {"expert", {{"name", "swiglu"}}},
-                                          {"capacity", {{"factor", 1}}},
-                                          {"losses", {{"router_z", 0}}}}}));
+  const auto model = make_vit(config_with({{{"blocks", {2}}, {"experts", 6}, {"router", {{"k", 3}}}},
+                                           {{"blocks", {-1}},
+                                            {"router", {{"name", "switch_top1"}}},
+                                            {"expert", {{"name", "swiglu"}}},
+                                            {"capacity", {{"factor", 1}}},
+                                            {"losses", {{"router_z", 0}}}}}));
   const ModelOutput out =
       model->forward({test::random_tensor({5, 1, 8, 8}, 3, torch::kFloat), ForwardMode::training(), {1, 2}});
   ASSERT_EQ(out.routings.size(), 3u);

@@ -34,7 +34,7 @@ std::shared_ptr<MoeLayer> large_layer(const std::string& router, double capacity
   return layer;
 }
 
-MoeInput input_of(const at::Tensor& tokens, ForwardMode mode = ForwardMode::training()) {
+MoeInput make_input(const at::Tensor& tokens, ForwardMode mode = ForwardMode::training()) {
   return {tokens, {kImages, tokens.size(0) / kImages, 0, 0, 0}, mode, {5, 6}};
 }
 
@@ -55,7 +55,7 @@ class ManyExperts : public ::testing::TestWithParam<const char*> {};
 TEST_P(ManyExperts, OutputsAndGradientsAreThoseOfTheAssignments) {
   const auto layer = large_layer(GetParam());
   const at::Tensor tokens = test::random_tensor({kTokens, kWidth}, 2, torch::kFloat).requires_grad_(true);
-  const MoeOutput out = layer->forward(input_of(tokens));
+  const MoeOutput out = layer->forward(make_input(tokens));
   const Routing& routing = out.routing;
   ASSERT_EQ(out.tokens.sizes(), tokens.sizes());
   for (const int64_t t : {int64_t{0}, int64_t{500}, kTokens - 1}) {
@@ -76,7 +76,7 @@ TEST_P(ManyExperts, OutputsAndGradientsAreThoseOfTheAssignments) {
 // 2,048 assignments, or 1,024 of a router with one choice: sums over 4,096 experts add up to them.
 TEST_P(ManyExperts, StatisticsAddUp) {
   const auto layer = large_layer(GetParam(), 4);
-  const Routing routing = layer->route(input_of(test::random_tensor({kTokens, kWidth}, 3, torch::kFloat)));
+  const Routing routing = layer->route(make_input(test::random_tensor({kTokens, kWidth}, 3, torch::kFloat)));
   const RoutingStats stats = routing_stats(routing);
   const auto sum = [](const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 0.0); };
   EXPECT_EQ(stats.count.size(), static_cast<size_t>(kExperts));
@@ -98,7 +98,7 @@ TEST(ManyExpertsLayer, CompiledItGivesTheSame) {
   const auto layer = large_layer("softmax_topk");
   const torch::NoGradGuard no_grad;
   const at::Tensor tokens = test::random_tensor({kTokens, kWidth}, 2, torch::kFloat);
-  const at::Tensor plain = layer->forward(input_of(tokens, {})).tokens;
+  const at::Tensor plain = layer->forward(make_input(tokens, {})).tokens;
   engine::ProgramBuilder builder({.channels = 1, .height = kTokens, .width = kWidth, .mean = {}, .std = {}},
                                  {});  // one image
   const engine::Value in = builder.planes(), y = layer->compile(builder, in, engine::Value{}, {});
@@ -118,7 +118,7 @@ TEST(ManyExpertsLayer, TrainsOnOneBatch) {
   std::vector<double> losses;
   for (int step = 0; step < 4; ++step) {
     adam.zero_grad();
-    const at::Tensor loss = (layer->forward(input_of(tokens)).tokens - tokens).square().mean();
+    const at::Tensor loss = (layer->forward(make_input(tokens)).tokens - tokens).square().mean();
     losses.push_back(loss.item<double>());
     loss.backward();
     adam.step();

@@ -20,16 +20,16 @@ Json settings_with(const Json& router, const std::string& experts = "mlp", int64
           {"router", router}};
 }
 
-std::vector<PartCost> parts_of(const Json& settings, const CostOptions& options = {}) {
+std::vector<PartCost> layer_parts(const Json& settings, const CostOptions& options = {}) {
   return MoeLayer(read_moe_spec(settings), {"moe", kWidth, 32}).cost({1, kTokens, 1, 3, 3}, options);
 }
 
-Cost cost_of(const Json& settings, const CostOptions& options = {}) { return total(parts_of(settings, options)); }
+Cost total_cost(const Json& settings, const CostOptions& options = {}) { return total(layer_parts(settings, options)); }
 
 // The rows counted for an image. A hidden unit more is 2 D products more in each row.
 int64_t rows_counted(const Json& router) {
-  const int64_t wide = cost_of(settings_with(router, "mlp", 2)).multiply_adds;
-  return (wide - cost_of(settings_with(router)).multiply_adds) / (2 * kWidth);
+  const int64_t wide = total_cost(settings_with(router, "mlp", 2)).multiply_adds;
+  return (wide - total_cost(settings_with(router)).multiply_adds) / (2 * kWidth);
 }
 
 int64_t rows_routed(const Json& router) {
@@ -88,17 +88,17 @@ TEST(MoeCost, CountsTheProductsOfRouters) {
       {{{"name", "soft_moe"}, {"slots", 2}}, 3 * 10 * 8 * (4 * 2)},
   };
   for (const auto& c : cases)
-    EXPECT_EQ(cost_of(settings_with(c.router)).multiply_adds - rows_counted(c.router) * 2 * kWidth, c.products)
+    EXPECT_EQ(total_cost(settings_with(c.router)).multiply_adds - rows_counted(c.router) * 2 * kWidth, c.products)
         << c.router;
 }
 
 // Two shared experts of F = 5 see all ten tokens: 2 * 8 * 5 products each; 2 * 8 * 5 + 5 + 8 parameters.
 TEST(MoeCost, CountsSharedExperts) {
   Json settings = settings_with({{"name", "softmax_topk"}});
-  const Cost without = cost_of(settings);
+  const Cost without = total_cost(settings);
   settings["moe"]["shared"] = 2;
   settings["moe"]["shared_hidden"] = 5;
-  const Cost with = cost_of(settings);
+  const Cost with = total_cost(settings);
   EXPECT_EQ(with.multiply_adds - without.multiply_adds, 2 * 10 * 80);
   EXPECT_EQ(with.parameters - without.parameters, 2 * 93);
 }
@@ -114,7 +114,7 @@ TEST(MoeCost, CountsExpertsThatAreSmallCnns) {
   EXPECT_EQ(one().multiply_adds, 9 * 8 * 5 + 5 * 8);
   EXPECT_EQ(one().parameters, 8 * 5 + 5 * 8);
   EXPECT_EQ(one(3).parameters, 8 * 5 + 5 * 3);
-  EXPECT_EQ(cost_of(settings).parameters, kWidth * kExperts + kExperts * one().parameters);
+  EXPECT_EQ(total_cost(settings).parameters, kWidth * kExperts + kExperts * one().parameters);
   settings["experts"]["bias"] = true;
   EXPECT_EQ(one().parameters, 8 * 5 + 5 + 5 * 8);
   settings["experts"]["output"] = "signs";
@@ -126,7 +126,7 @@ TEST(MoeCost, CountsExpertsThatAreSmallCnns) {
 // Four experts of 8 x 1 and 1 x 8 numbers with 1 + 8 biases: 25 parameters. Two for each of ten tokens: 20 rows of
 // 16 products, and of 9 biases, 5 for GELU, 8 gates; 10 sums of two rows. The router: 8 x 4, and a softmax of 4.
 TEST(MoeCost, ALayerByHand) {
-  const auto parts = parts_of(settings_with({{"name", "softmax_topk"}, {"noise", 0}}));
+  const auto parts = layer_parts(settings_with({{"name", "softmax_topk"}, {"noise", 0}}));
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[0].part, "moe.router");
   EXPECT_EQ(parts[0].cost.multiply_adds, 10 * 32);
@@ -142,14 +142,14 @@ TEST(MoeCost, ALayerByHand) {
 
 // One decision for all tokens: only the experts that it names are read.
 TEST(MoeCost, ARouterOfImagesReadsOnlyItsExperts) {
-  const auto parts = parts_of(settings_with({{"name", "per_image"}, {"k", 2}}));
+  const auto parts = layer_parts(settings_with({{"name", "per_image"}, {"k", 2}}));
   EXPECT_EQ(parts[1].cost.active_parameters, 2 * 25);
   EXPECT_EQ(parts[1].cost.weight_bytes, 4 * 2 * 25);
   EXPECT_EQ(parts[1].cost.parameters, 4 * 25);
 }
 
 TEST(MoeCost, ASoftRouterReadsEverything) {
-  const auto parts = parts_of(settings_with({{"name", "soft_moe"}}));
+  const auto parts = layer_parts(settings_with({{"name", "soft_moe"}}));
   EXPECT_EQ(parts[1].cost.active_parameters, 4 * 25);
   EXPECT_EQ(parts[1].cost.weight_bytes, 4 * 4 * 25);
   EXPECT_EQ(parts[1].cost.elementwise, 4 * (9 + 5));  // no gates: the router's products combine
@@ -161,11 +161,11 @@ TEST(MoeCost, PaddedExpertsComputeTheirBuffers) {
   Json settings = settings_with({{"name", "softmax_topk"}, {"noise", 0}});
   settings["capacity"] = {{"factor", 1.3}, {"group", 2}};
   const CostOptions padded{cost_convention("flops_padded"), 3};
-  const auto products = [&] { return parts_of(settings, padded)[1].cost.multiply_adds; };
+  const auto products = [&] { return layer_parts(settings, padded)[1].cost.multiply_adds; };
   EXPECT_EQ(products(), 26 * 16);
   settings["capacity"]["group"] = 0;
   EXPECT_EQ(products(), std::llround(80.0 / 3 * 16));
-  EXPECT_EQ(parts_of(settings)[1].cost.multiply_adds, 20 * 16);
+  EXPECT_EQ(layer_parts(settings)[1].cost.multiply_adds, 20 * 16);
   settings["capacity"]["factor"] = 0;  // no buffers
   EXPECT_EQ(products(), 20 * 16);
   settings["router"] = {{"name", "patch_choice"}, {"patches", 3}};  // which has no capacity

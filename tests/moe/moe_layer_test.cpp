@@ -359,7 +359,7 @@ TEST(MoeLayer, AnEmptyBatchGivesAnEmptyResult) {
 TEST(MoeLayer, TokensThatDoNotFitAreRefusedInWords) {
   auto layer = small_layer(torch::kFloat);
   const auto message = [&](at::IntArrayRef sizes, const TokenLayout& layout) {
-    return testing::message_of([&] { layer->forward({torch::zeros(sizes), layout, ForwardMode::training(), {5, 6}}); });
+    return testing::error_text([&] { layer->forward({torch::zeros(sizes), layout, ForwardMode::training(), {5, 6}}); });
   };
   EXPECT_EQ(message({6, 3}, one_image(6)), "the MoE layer moe takes tokens [N, 4], got [6, 3]");
   EXPECT_EQ(message({2, 3, 4}, one_image(6)), "the MoE layer moe takes tokens [N, 4], got [2, 3, 4]");

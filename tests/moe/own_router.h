@@ -106,7 +106,7 @@ inline void run(const Mistakes& mistakes, double capacity = 0) {
 }
 
 // The message of whatever is raised; "" if nothing is. Marks what is not an Error.
-inline std::string message_of(const std::function<void()>& call) {
+inline std::string error_text(const std::function<void()>& call) {
   try {
     call();
     return "";
@@ -126,7 +126,7 @@ inline void expect_error(const std::string& message, const std::string& what) {
 }
 
 inline void expect_error(const Mistakes& mistakes, const std::string& what) {
-  expect_error(message_of([&] { run(mistakes); }), what);
+  expect_error(error_text([&] { run(mistakes); }), what);
 }
 
 // Each a way to damage a tensor.

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kWidth = 8, kExperts = 4, kImages = 6, kPerImage = 5, kTokens = kImages * kPerImage;
 const TokenLayout kLayout{kImages, kPerImage, 0, 0, 0};
 
-MoeSpec spec_of(const std::string& router) {
+MoeSpec make_spec(const std::string& router) {
   return read_moe_spec({{"moe", {{"experts", kExperts}, {"hidden", 12}, {"shared", 1}}},
                         {"experts", {{"name", "mlp"}, {"dropout", 0.2}}},
                         {"capacity", {{"factor", 0.75}, {"eval_factor", 0}, {"group", 2}}},
@@ -24,7 +24,7 @@ MoeSpec spec_of(const std::string& router) {
                         {"router", {{"name", router}}}});
 }
 
-std::shared_ptr<MoeLayer> layer_of(const MoeSpec& spec, uint64_t seed = 1) {
+std::shared_ptr<MoeLayer> build_layer(const MoeSpec& spec, uint64_t seed = 1) {
   auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", kWidth, 12});
   initialize(*layer, seed);
   const torch::NoGradGuard no_grad;
@@ -41,7 +41,7 @@ MoeInput training(const at::Tensor& x) { return {x, kLayout, ForwardMode::traini
 
 TEST(RouteApply, ForwardIsTheTwoOneAfterTheOther) {
   for (const char* router : {"softmax_topk", "expert_choice", "soft_moe", "hierarchical"}) {
-    const auto layer = layer_of(spec_of(router));
+    const auto layer = build_layer(make_spec(router));
     const MoeOutput whole = layer->forward(training(tokens()));
     const Routing routing = layer->route(training(tokens()));
     EXPECT_TRUE(torch::equal(layer->apply(training(tokens()), routing), whole.tokens)) << router;
@@ -52,7 +52,7 @@ TEST(RouteApply, ForwardIsTheTwoOneAfterTheOther) {
 
 // The same decision for other tokens: the experts that were chosen, with the gates of then.
 TEST(RouteApply, AReplayedRoutingDecidesForOtherTokens) {
-  const auto layer = layer_of(spec_of("softmax_topk"));
+  const auto layer = build_layer(make_spec("softmax_topk"));
   const MoeInput first{tokens(3), kLayout}, second{tokens(4), kLayout};
   const Routing decision = layer->route(first);
   ASSERT_FALSE(torch::equal(layer->route(second).expert, decision.expert));
@@ -67,16 +67,16 @@ TEST(RouteApply, AReplayedRoutingDecidesForOtherTokens) {
 }
 
 TEST(RouteApply, GradientsReachTheRouterThroughAppliedGates) {
-  const auto layer = layer_of(spec_of("softmax_topk"));
+  const auto layer = build_layer(make_spec("softmax_topk"));
   const Routing routing = layer->route(training(tokens()));
   layer->apply(training(tokens(5)), routing).square().sum().backward();
   EXPECT_GT(layer->named_parameters()["router.weight"].grad().abs().max().item<double>(), 0);
 }
 
 TEST(RouteApply, ARoutingOfOtherTokensOrExpertsIsRefused) {
-  const auto layer = layer_of(spec_of("softmax_topk"));
+  const auto layer = build_layer(make_spec("softmax_topk"));
   const Routing routing = layer->route({tokens().slice(0, 0, 10), {2, kPerImage, 0, 0, 0}});
-  EXPECT_EQ(testing::message_of([&] {
+  EXPECT_EQ(testing::error_text([&] {
               layer->apply({tokens(), kLayout}, routing);
             }),
             "the MoE layer moe has 30 tokens and 4 experts, but the routing has 10 tokens and 4 experts");
@@ -94,11 +94,11 @@ TEST(RouteApply, ADispatcherReplacesTheLocalOne) {
     int runs = 0;
   };
   for (const char* router : {"softmax_topk", "soft_moe"}) {
-    MoeSpec spec = spec_of(router);
-    const auto plain = layer_of(spec);
+    MoeSpec spec = make_spec(router);
+    const auto plain = build_layer(spec);
     const auto counting = std::make_shared<Counting>();
     spec.dispatcher = counting;
-    const auto layer = layer_of(spec);
+    const auto layer = build_layer(spec);
     EXPECT_TRUE(torch::equal(layer->forward(training(tokens())).tokens, plain->forward(training(tokens())).tokens));
     EXPECT_EQ(counting->runs, 1);
   }
@@ -106,7 +106,7 @@ TEST(RouteApply, ADispatcherReplacesTheLocalOne) {
 
 // Each part of a pass is switched by itself.
 TEST(ForwardModes, EachSwitchIsOneLine) {
-  const auto layer = layer_of(spec_of("noisy_topk"));
+  const auto layer = build_layer(make_spec("noisy_topk"));
   const auto run = [&](const ForwardMode& mode) { return layer->forward({tokens(), kLayout, mode, {1, 2}}); };
   const MoeOutput evaluated = run({});
   EXPECT_TRUE(evaluated.routing.losses.empty());
@@ -135,9 +135,9 @@ TEST(ForwardModes, EachSwitchIsOneLine) {
 // An image keeps its noise, its dropout and its group of buffers when others leave the batch.
 TEST(ImageNumbers, S33_DroppingRandomImagesChangesNoBitOfTheOthers) {
   for (const char* router : {"noisy_topk", "per_image", "hierarchical", "switch_top1", "random", "soft_moe"}) {
-    MoeSpec spec = spec_of(router);
+    MoeSpec spec = make_spec(router);
     spec.capacity.group = 1;
-    const auto layer = layer_of(spec);
+    const auto layer = build_layer(spec);
     const at::Tensor x = tokens().view({kImages, kPerImage, kWidth});
     const auto run = [&](const at::Tensor& image) {
       MoeInput input{x.index_select(0, image).reshape({-1, kWidth}),
@@ -179,7 +179,7 @@ TEST(RouteTokens, RandomNumbersMustBeDeclared) {
   router.set_registered("silent", {kWidth, kExperts});
   RouterInput input{tokens(), kLayout, "moe", ForwardMode::training(), {1, 2}};
   const RoutingPolicy policy{{}, with_default_weights({}, {})};
-  EXPECT_EQ(testing::message_of([&] { route_tokens(router, input, policy); }),
+  EXPECT_EQ(testing::error_text([&] { route_tokens(router, input, policy); }),
             "the router silent of the layer moe samples the random numbers \"noise\", which its random_purposes() does "
             "not list; add \"noise\" there");
   router.purposes = {"jitter", "noise"};
@@ -214,7 +214,7 @@ TEST(RouteTokens, FewerChoicesMustBeDeclared) {
   router.set_registered("uneven", {kWidth, kExperts});
   RouterInput input{tokens(), kLayout, "moe", ForwardMode::training(), {1, 2}};
   const RoutingPolicy policy{{}, with_default_weights({}, {})};
-  const auto error = [&] { return testing::message_of([&] { route_tokens(router, input, policy); }); };
+  const auto error = [&] { return testing::error_text([&] { route_tokens(router, input, policy); }); };
   EXPECT_EQ(error(),
             "the router uneven of the layer moe returned an invalid routing: 59 assignments of 30 tokens, "
             "expected per_token = 2 each; set varying = true if tokens have different numbers of experts");

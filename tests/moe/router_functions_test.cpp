@@ -19,8 +19,8 @@ TEST(RouterFunctions, OwnLosses) {
     return mistakes;
   };
   const auto one = [](const Routing&) { return torch::ones({}); };
-  EXPECT_EQ(message_of([&] { run(loss(one)); }), "");
-  EXPECT_EQ(message_of([&] { run(loss([](const Routing&) { return at::Tensor(); })); }), "");  // no such term
+  EXPECT_EQ(error_text([&] { run(loss(one)); }), "");
+  EXPECT_EQ(error_text([&] { run(loss([](const Routing&) { return at::Tensor(); })); }), "");  // no such term
   expect_error(loss([](const Routing& r) { return r.gate; }),
                ": the loss mine is Float [12], must be a floating-point scalar []; does it lack a mean() or sum()?");
   expect_error(loss([](const Routing& r) { return r.expert.sum(); }), ": the loss mine is Long []");
@@ -75,7 +75,7 @@ TEST(RouterFunctions, Cost) {
       return cost;
     };
     const MoeLayer layer(spec_with([&] { return std::make_shared<OwnRouter>(mistakes); }), {"blocks.1.mlp", kWidth, 8});
-    return message_of([&] { layer.cost({1, 4, 0, 0, 0}, {}); });
+    return error_text([&] { layer.cost({1, 4, 0, 0, 0}, {}); });
   };
   EXPECT_EQ(error([](RouterCost&) {}), "");
   expect_error(error([](RouterCost& c) { c.rows = -1; }), ": cost() has rows = -1, must be finite and 0 or above");
@@ -100,7 +100,7 @@ TEST(RouterFunctionsDeathTest, AFunctionThatReturnsNull) {
                                   {"experts", {{"name", "none"}}},
                                   {"losses", Json::object()},
                                   {"router", {{"name", "none"}}}});
-    std::cerr << message_of([&] { spec.make_router({4, 3}); }) << ". " << message_of([&] { spec.make_experts(4, 8); });
+    std::cerr << error_text([&] { spec.make_router({4, 3}); }) << ". " << error_text([&] { spec.make_experts(4, 8); });
     std::_Exit(0);
   };
   EXPECT_EXIT(messages(), ::testing::ExitedWithCode(0),

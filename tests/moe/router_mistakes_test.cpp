@@ -8,8 +8,8 @@ namespace sparsight::router_mistakes_test {
 using namespace testing::own_router;
 
 TEST(RouterMistakes, ARightRouterRuns) {
-  EXPECT_EQ(message_of([] { run(Mistakes{}); }), "");
-  EXPECT_EQ(message_of([] { run(Mistakes{}, 1.0); }), "");
+  EXPECT_EQ(error_text([] { run(Mistakes{}); }), "");
+  EXPECT_EQ(error_text([] { run(Mistakes{}, 1.0); }), "");
 }
 
 // Every field of a routing, damaged in every way, before or after finish_routing(), with and without capacity: right
@@ -49,7 +49,7 @@ TEST(RouterMistakes, AnyDamagedFieldIsRightOrAnError) {
           };
           Mistakes mistakes;
           (early ? mistakes.early : mistakes.late) = damage;
-          const std::string message = message_of([&] { run(mistakes, capacity); });
+          const std::string message = error_text([&] { run(mistakes, capacity); });
           ++tried;
           if (message.empty()) continue;
           ++refused;
@@ -65,7 +65,7 @@ TEST(RouterMistakes, AnyDamagedNumberIsRightOrAnError) {
       for (const bool early : {true, false}) {
         Mistakes mistakes;
         (early ? mistakes.early : mistakes.late) = [=](Routing& r) { r.*field = value; };
-        const std::string message = message_of([&] { run(mistakes, 0.5); });
+        const std::string message = error_text([&] { run(mistakes, 0.5); });
         EXPECT_TRUE(message.empty() || (message.starts_with(kTitle) && message.find('\n') == std::string::npos))
             << message;
       }
@@ -104,7 +104,7 @@ TEST(RouterMistakes, ExceptionsInChoose) {
   mistakes.on_input = [](const RouterInput& input) { input.tokens.detach().mul_(2); };
   expect_error(mistakes, "returned an invalid routing: it changed its input tokens in place; work on a copy");
   mistakes.on_input = [](const RouterInput&) { fail_usage("[router] k is odd"); };  // its own message for the user
-  EXPECT_EQ(testing::message_of<UsageError>([&] { run(mistakes); }), "[router] k is odd");
+  EXPECT_EQ(testing::error_text<UsageError>([&] { run(mistakes); }), "[router] k is odd");
 }
 
 // Mixers, with whatever they return in place of a right soft routing.
@@ -131,7 +131,7 @@ class OwnMixer : public SoftRouter {
 
 TEST(RouterMistakes, SoftRoutings) {
   const auto error = [](const std::function<void(SoftRouting&)>& edit) {
-    return message_of([&] { run(spec_with([&] { return std::make_shared<OwnMixer>(edit); })); });
+    return error_text([&] { run(spec_with([&] { return std::make_shared<OwnMixer>(edit); })); });
   };
   EXPECT_EQ(error([](SoftRouting&) {}), "");
   expect_error(
@@ -164,7 +164,7 @@ TEST(RouterMistakes, FirstLevel) {
       if (!right) groups.token = groups.token + 100;
       r.groups = std::make_shared<const Routing>(groups);
     };
-    const std::string message = message_of([&] { run(mistakes); });
+    const std::string message = error_text([&] { run(mistakes); });
     if (right)
       EXPECT_EQ(message, "");
     else

@@ -46,7 +46,7 @@ rc::Gen<Pool> pools() {
                               rc::gen::set(&Pool::seed, any_seed()));
 }
 
-Routing routing_of(const Pool& p) {
+Routing make_routing(const Pool& p) {
   Routing r = route_softmax_topk(test::random_tensor({p.tokens, p.experts}, p.seed), {}, 0, p.choices(), false);
   set_consecutive_groups(r, p.group);
   for (at::Tensor* values : {&r.gate, &r.scores})
@@ -64,12 +64,13 @@ std::vector<int64_t> listed(const at::Tensor& x) {
 // Which assignments are kept: all first choices get slots before all second ones; within a rank, the tokens of a group
 // in the order of `score` (decreasing, the lower token first).
 std::vector<bool> kept_by_asking(const Routing& r, const std::vector<double>& score, int64_t group,
-                                 const std::function<int64_t(int64_t)>& capacity_of) {
-  const std::vector<int64_t> token_of = listed(r.token), rank_of = listed(r.rank), expert_of = listed(r.expert);
-  std::vector<bool> kept(token_of.size(), false);
+                                 const std::function<int64_t(int64_t)>& group_capacity) {
+  const std::vector<int64_t> listed_token = listed(r.token), listed_rank = listed(r.rank),
+                             listed_expert = listed(r.expert);
+  std::vector<bool> kept(listed_token.size(), false);
   const int64_t step = group == 0 ? std::max<int64_t>(1, r.tokens) : group;
   for (int64_t first = 0; first < r.tokens; first += step) {
-    const int64_t last = std::min(first + step, r.tokens), limit = capacity_of(last - first);
+    const int64_t last = std::min(first + step, r.tokens), limit = group_capacity(last - first);
     std::vector<int64_t> tokens(static_cast<size_t>(last - first));
     std::iota(tokens.begin(), tokens.end(), first);
     std::stable_sort(tokens.begin(), tokens.end(), [&](int64_t a, int64_t b) {
@@ -78,8 +79,8 @@ std::vector<bool> kept_by_asking(const Routing& r, const std::vector<double>& sc
     std::map<int64_t, int64_t> taken;
     for (int64_t rank = 0; rank < r.per_token; ++rank)
       for (const int64_t token : tokens)
-        for (size_t a = 0; a < token_of.size(); ++a)
-          if (token_of[a] == token && rank_of[a] == rank) kept[a] = taken[expert_of[a]]++ < limit;
+        for (size_t a = 0; a < listed_token.size(); ++a)
+          if (listed_token[a] == token && listed_rank[a] == rank) kept[a] = taken[listed_expert[a]]++ < limit;
   }
   return kept;
 }
@@ -97,17 +98,17 @@ TEST(MoeProperties, CapacityKeepsWhoAsksFirst) {
         options.minimum = *from_to(1, 4);
         options.count_k = *rc::gen::arbitrary<bool>();
         const double factor = *rc::gen::element(0.3, 0.5, 1.0, 1.25, 10.0);
-        Routing r = routing_of(p);
+        Routing r = make_routing(p);
         std::vector<double> score(static_cast<size_t>(p.tokens), 0);
         for (int64_t a = 0; a < r.token.size(0) && options.priority != "none"; ++a) {
           double& s = score[static_cast<size_t>(r.token[a].item<int64_t>())];
           const double chosen = r.scores[r.token[a].item<int64_t>()][r.expert[a].item<int64_t>()].item<double>();
           s = options.priority == "sum_gates" ? s + chosen : std::max(s, chosen);
         }
-        const auto capacity_of = [&](int64_t tokens) {
+        const auto group_capacity = [&](int64_t tokens) {
           return expert_capacity(options, factor, tokens, p.experts, r.per_token);
         };
-        const std::vector<bool> want = kept_by_asking(r, score, p.group, capacity_of);
+        const std::vector<bool> want = kept_by_asking(r, score, p.group, group_capacity);
         const at::Tensor chosen = r.chosen_count.clone();
         apply_capacity(r, options, factor);
         for (int64_t a = 0; a < r.token.size(0); ++a) RC_ASSERT(r.kept[a].item<bool>() == want[static_cast<size_t>(a)]);
@@ -127,7 +128,7 @@ TEST(MoeProperties, DispatchEqualsTheDenseDefinitionForwardAndBackward) {
     experts.to(torch::kDouble);
     uint64_t n = p.seed;
     for (auto& w : experts.parameters()) w.data().copy_(test::random_tensor(w.sizes(), ++n));
-    Routing r = routing_of(p);
+    Routing r = make_routing(p);
     apply_capacity(r, {}, factor);
     r.gate = r.gate.detach().requires_grad_(true);
     const at::Tensor x = test::random_tensor({p.tokens, width}, p.seed + 50).requires_grad_(true);

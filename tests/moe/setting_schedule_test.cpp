@@ -21,7 +21,7 @@ Json config_with(const Json& schedule) {
 }
 
 std::string refusal(const Json& entry) {
-  return testing::message_of<UsageError>([&] {
+  return testing::error_text<UsageError>([&] {
     const Json config = config_with(Json::array({entry}));
     MoeLayer layer(read_moe_spec(config), {"moe", 6, 8});
     check_setting_schedules(layer, read_setting_schedules(config));

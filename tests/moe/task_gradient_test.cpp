@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kTokens = 50, kWidth = 4, kExperts = 8;
 
-std::shared_ptr<MoeLayer> layer_of(const Json& router, at::ScalarType type) {
+std::shared_ptr<MoeLayer> build_layer(const Json& router, at::ScalarType type) {
   const MoeSpec spec = read_moe_spec({{"moe", {{"experts", kExperts}}},
                                       {"experts", {{"name", "mlp"}}},
                                       {"losses", {{"importance", 0}, {"load", 0}}},
@@ -40,7 +40,7 @@ at::Tensor task_loss(MoeLayer& layer, at::ScalarType type) {
 
 // The largest gradient of each of the router's weights. Those of the experts are there in any case.
 std::map<std::string, double> router_gradients(const Json& router, at::ScalarType type) {
-  auto layer = layer_of(router, type);
+  auto layer = build_layer(router, type);
   for (const at::Tensor& p : layer->router().parameters()) EXPECT_EQ(p.abs().max().item<double>(), 0);
   task_loss(*layer, type).backward();
   for (const auto& p : layer->experts().named_parameters())
@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Types, TaskGradient, ::testing::Values(torch::kFloat, t
 
 TEST(TaskGradientOfTheLayer, S10_AgreesWithCentralDifferencesAtZero) {
   for (const Json& router : {Json{{"name", "noisy_topk"}, {"k", 2}}, Json{{"name", "hierarchical"}, {"groups", 4}}}) {
-    auto layer = layer_of(router, torch::kDouble);
+    auto layer = build_layer(router, torch::kDouble);
     const auto loss = [&] { return task_loss(*layer, torch::kDouble); };
     EXPECT_LT(test::gradient_error(loss, layer->router().parameters(), 1e-6), 1e-6) << router;
   }

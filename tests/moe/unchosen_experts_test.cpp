@@ -19,7 +19,7 @@ using test::near;
 constexpr int64_t kTokens = 200, kWidth = 4, kExperts = 5;
 constexpr TokenLayout kLayout{1, kTokens, 0, 0, 0};
 
-std::shared_ptr<MoeLayer> layer_of(const std::string& router, const Json& kind, at::ScalarType type) {
+std::shared_ptr<MoeLayer> build_layer(const std::string& router, const Json& kind, at::ScalarType type) {
   const MoeSpec spec = read_moe_spec({{"moe", {{"experts", kExperts}}},
                                       {"experts", kind},
                                       {"losses", Json::object()},
@@ -44,7 +44,7 @@ at::Tensor unchosen() { return torch::tensor({1, 3}, torch::kLong); }
 
 // A layer whose experts 1 and 3 are never chosen and have `in_unchosen` in all their weights.
 std::shared_ptr<MoeLayer> shut_layer(const Json& kind, at::ScalarType type, double in_unchosen) {
-  auto layer = layer_of("softmax_topk", kind, type);
+  auto layer = build_layer("softmax_topk", kind, type);
   const torch::NoGradGuard no_grad;
   at::Tensor weight = *layer->router().named_parameters().find("weight");  // [E,D]
   weight.copy_(test::random_tensor({kExperts, kWidth}, 5));
@@ -109,7 +109,7 @@ using State = std::map<std::string, at::Tensor>;  // "" for the parameter itself
 constexpr double kRate = 0.05, kDecay = 0.1;
 
 // What belongs to experts 2 to 4, in fp64.
-State rest_of(const Optimizer& optimizer, const OptimizedParameter& parameter) {
+State unchosen_state(const Optimizer& optimizer, const OptimizedParameter& parameter) {
   const auto rest = [](const at::Tensor& t) { return t.detach().slice(0, 2).to(torch::kDouble).clone(); };
   State state{{"", rest(parameter.value)}};
   for (const auto& [name, tensor] : optimizer.state())
@@ -150,7 +150,7 @@ State after_zero_gradient(const std::string& optimizer, State s) {
 TEST_P(UnchosenExperts, S29_AStepOfAnyOptimiserIsThatOfAZeroGradient) {
   const double tol = GetParam() == torch::kDouble ? 1e-10 : 1e-5;
   for (const std::string& name : optimizers().names()) {
-    auto layer = layer_of("noisy_topk", {{"name", "mlp"}}, GetParam());
+    auto layer = build_layer("noisy_topk", {{"name", "mlp"}}, GetParam());
     std::vector<OptimizedParameter> parameters;
     for (const auto& p : layer->experts().named_parameters())
       parameters.push_back({"experts." + p.key(), p.value(), true});
@@ -168,14 +168,14 @@ TEST_P(UnchosenExperts, S29_AStepOfAnyOptimiserIsThatOfAZeroGradient) {
     std::vector<at::Tensor> busy;
     for (const OptimizedParameter& p : parameters) {
       EXPECT_EQ(p.value.grad().slice(0, 2).abs().max().item<double>(), 0) << p.name;
-      before.push_back(rest_of(*optimizer, p));
+      before.push_back(unchosen_state(*optimizer, p));
       busy.push_back(p.value.detach().slice(0, 0, 2).clone());
     }
     optimizer->step(kRate);
     for (size_t i = 0; i < parameters.size(); ++i) {
       const std::string what = name + " " + parameters[i].name;
       EXPECT_FALSE(torch::equal(parameters[i].value.slice(0, 0, 2), busy[i])) << what;
-      const State after = rest_of(*optimizer, parameters[i]), wanted = after_zero_gradient(name, before[i]);
+      const State after = unchosen_state(*optimizer, parameters[i]), wanted = after_zero_gradient(name, before[i]);
       EXPECT_GE(after.size(), 2u) << what;
       ASSERT_EQ(after.size(), wanted.size()) << what;
       for (const auto& [part, value] : wanted) {

@@ -46,15 +46,15 @@ class EditedRouter : public Router {
 
 at::Tensor tokens() { return test::random_tensor({kTokens, 4}, 3, torch::kFloat); }
 
-std::string error_of(const Edit& edit, const at::Tensor& x = tokens()) {
+std::string routing_error(const Edit& edit, const at::Tensor& x = tokens()) {
   EditedRouter router(edit);
   router.set_registered("edited", {4, kExperts});
-  return testing::message_of([&] { router.route(test::token_batch(x)); });
+  return testing::error_text([&] { router.route(test::token_batch(x)); });
 }
 
 // The error of a router that does this, without what they all begin with.
 void expect_error(const Edit& edit, const std::string& what) {
-  const std::string message = error_of(edit),
+  const std::string message = routing_error(edit),
                     begin = "the router edited of the layer blocks.1.mlp returned an invalid routing: ";
   ASSERT_TRUE(message.starts_with(begin)) << '"' << message << "\", expected " << what;
   EXPECT_EQ(message.substr(begin.size()), what);
@@ -71,7 +71,7 @@ Edit replace(at::Tensor Routing::*field, const at::Tensor& by) {
 }  // namespace
 
 TEST(ValidateRouting, WhatIsRightPasses) {
-  EXPECT_EQ(error_of([](Routing&) {}), "");
+  EXPECT_EQ(routing_error([](Routing&) {}), "");
 }
 
 TEST(ValidateRouting, IndicesOutOfRange) {
@@ -153,7 +153,7 @@ TEST(ValidateRouting, WhereExpertsChooseAnyOrderWillDo) {
     for (at::Tensor* tensor : {&r.token, &r.expert, &r.rank, &r.gate}) *tensor = tensor->flip(0);
     finish_routing(r);
   };
-  EXPECT_EQ(error_of(reversed), "");
+  EXPECT_EQ(routing_error(reversed), "");
   expect_error(
       [&](Routing& r) {
         reversed(r);
@@ -196,8 +196,8 @@ TEST(ValidateRouting, GatesThatAreNotFiniteOutOfFiniteNumbers) {
   // Not the router's fault: a token, a logit, a weight.
   at::Tensor broken = tokens();
   broken[4][1] = kNan;
-  EXPECT_EQ(error_of(set(&Routing::gate, 2, kNan), broken), "");
-  EXPECT_EQ(error_of([](Routing& r) {
+  EXPECT_EQ(routing_error(set(&Routing::gate, 2, kNan), broken), "");
+  EXPECT_EQ(routing_error([](Routing& r) {
               r.gate[2] = kNan;
               r.clean_logits = torch::full({kTokens, kExperts}, kNan, torch::kFloat);
             }),
@@ -209,7 +209,7 @@ TEST(ValidateRouting, GatesThatAreNotFiniteOutOfFiniteNumbers) {
 
 TEST(ValidateRouting, WithoutARegistryItsClassIsNamed) {
   EditedRouter router(set(&Routing::expert, 3, 3));
-  const std::string message = testing::message_of([&] { router.route(test::token_batch(tokens())); });
+  const std::string message = testing::error_text([&] { router.route(test::token_batch(tokens())); });
   EXPECT_NE(message.find("EditedRouter of the layer blocks.1.mlp"), std::string::npos) << message;
 }
 
@@ -231,7 +231,7 @@ TEST(ValidateRouting, SoftRoutings) {
     }
   } mixer;
   mixer.set_registered("bad_mixer", {4, 1});
-  EXPECT_EQ(testing::message_of([&] { mixer.route(test::token_batch(tokens())); }),
+  EXPECT_EQ(testing::error_text([&] { mixer.route(test::token_batch(tokens())); }),
             "the router bad_mixer of the layer blocks.1.mlp returned an invalid routing: dispatch is undefined");
 
   SoftRouting soft;
@@ -243,7 +243,7 @@ TEST(ValidateRouting, SoftRoutings) {
   const auto error = [&](const std::function<void(SoftRouting&)>& edit) {
     SoftRouting edited = soft;
     edit(edited);
-    return testing::message_of([&] { validate_routing(edited, request); });
+    return testing::error_text([&] { validate_routing(edited, request); });
   };
   EXPECT_EQ(error([](SoftRouting&) {}), "");
   EXPECT_EQ(error([](SoftRouting& s) { s.experts = 4; }),

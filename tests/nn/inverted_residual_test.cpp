@@ -13,7 +13,7 @@
 namespace sparsight::inverted_residual_test {
 namespace {
 
-std::shared_ptr<InvertedResidual> block_of(const InvertedResidualOptions& options) {
+std::shared_ptr<InvertedResidual> make_block(const InvertedResidualOptions& options) {
   auto block = std::make_shared<InvertedResidual>(options);
   initialize(*block, 1);
   return block;
@@ -24,7 +24,7 @@ std::shared_ptr<InvertedResidual> block_of(const InvertedResidualOptions& option
 // Running mean 0, variance 1; the biases make ReLU6 cut at both ends.
 TEST(InvertedResidual, IsWhatItsNamesSay) {
   for (const auto& [in, out, stride] : {std::tuple{4, 4, 1}, {4, 6, 1}, {4, 4, 2}}) {
-    const auto block = block_of({.in = in, .out = out, .stride = stride, .expand = 3});
+    const auto block = make_block({.in = in, .out = out, .stride = stride, .expand = 3});
     const auto p = block->named_parameters();
     ASSERT_EQ(p.size(), 9u);
     {
@@ -42,7 +42,7 @@ TEST(InvertedResidual, IsWhatItsNamesSay) {
     y = at::conv2d(y, p["conv.2.weight"]) * scale;
     if (stride == 1 && in == out) y = y + x;
     EXPECT_TRUE(test::near(block->forward(x, false), y, 1e-5));
-    const auto branch = block_of({.in = in, .out = out, .stride = stride, .expand = 3, .branch = true});
+    const auto branch = make_block({.in = in, .out = out, .stride = stride, .expand = 3, .branch = true});
     {
       const torch::NoGradGuard no_grad;
       for (const auto& item : p) branch->named_parameters()[item.key()].copy_(item.value());
@@ -50,7 +50,7 @@ TEST(InvertedResidual, IsWhatItsNamesSay) {
     EXPECT_TRUE(test::near(branch->forward(x, false), stride == 1 && in == out ? y - x : y, 1e-5));
   }
   // Without expansion.
-  const auto names = block_of({.in = 4, .out = 2, .expand = 1})->named_parameters().keys();
+  const auto names = make_block({.in = 4, .out = 2, .expand = 1})->named_parameters().keys();
   EXPECT_EQ(names, (std::vector<std::string>{"conv.0.0.weight", "conv.0.1.weight", "conv.0.1.bias", "conv.1.weight",
                                              "conv.2.weight", "conv.2.bias"}));
 }
@@ -59,7 +59,7 @@ TEST(InvertedResidual, IsWhatItsNamesSay) {
 //   parameters     16 * 96 + 2 * 96 + 9 * 96 + 2 * 96 + 96 * 24 + 2 * 24 = 5,136
 //   multiply-adds  112² * 16 * 96 + 56² * (9 * 96 + 96 * 24) = 19,267,584 + 9,934,848 = 29,202,432
 TEST(InvertedResidual, CostsWhatItsLayersCost) {
-  const auto block = block_of({.in = 16, .out = 24, .stride = 2});
+  const auto block = make_block({.in = 16, .out = 24, .stride = 2});
   MapSize map{112, 112};
   const std::vector<PartCost> parts = block->cost("b", map);
   EXPECT_EQ(map.height, 56);
@@ -74,11 +74,11 @@ TEST(InvertedResidual, CostsWhatItsLayersCost) {
   EXPECT_EQ(cost.elementwise, 12544 * 768 + 3136 * (768 + 168));
   // With a residual one more each.
   MapSize same{4, 4};
-  EXPECT_EQ(total(block_of({.in = 8, .out = 8, .expand = 1})->cost("b", same)).elementwise, 16 * (8 * 8 + 8 * 7 + 8));
+  EXPECT_EQ(total(make_block({.in = 8, .out = 8, .expand = 1})->cost("b", same)).elementwise, 16 * (8 * 8 + 8 * 7 + 8));
 }
 
 TEST(InvertedResidual, GradientsFollowDifferencesWithBatchStatistics) {
-  const auto block = block_of({.in = 2, .out = 2, .expand = 2});
+  const auto block = make_block({.in = 2, .out = 2, .expand = 2});
   block->to(torch::kDouble);
   const at::Tensor x = test::random_tensor({3, 2, 3, 2}, 2), upstream = test::random_tensor({3, 2, 3, 2}, 3);
   std::vector<at::Tensor> inputs = block->parameters();

@@ -15,7 +15,7 @@
 namespace sparsight::packed_convs_test {
 namespace {
 
-Conv conv_of(const ConvOptions& options) {
+Conv make_conv(const ConvOptions& options) {
   Conv conv(options);
   const torch::NoGradGuard no_grad;
   const auto depth = static_cast<double>(options.in * options.kernel * options.kernel);
@@ -51,7 +51,7 @@ class ConvsOnTensors {
   engine::ConvChain convs_;
 };
 
-ConvsOnTensors copy_of(engine::ConvStep step) {
+ConvsOnTensors to_tensors(engine::ConvStep step) {
   std::vector<engine::ConvStep> steps;
   steps.push_back(std::move(step));
   return ConvsOnTensors(std::move(steps));
@@ -96,11 +96,11 @@ TEST(PackedConvs, FoldsABatchNormByHand) {
   EXPECT_NEAR(affine.scale.item<double>(), 1.5, 1e-6);
   EXPECT_NEAR(affine.shift.item<double>(), -7, 1e-6);
   const at::Tensor x = torch::full({1, 1, 1, 1}, 4.0f);
-  EXPECT_TRUE(test::near(copy_of(conv_step(*conv, WeightType::fp32, norm.get())).run(x), x * 0 + 6.5, 1e-5));
+  EXPECT_TRUE(test::near(to_tensors(conv_step(*conv, WeightType::fp32, norm.get())).run(x), x * 0 + 6.5, 1e-5));
   // Before the convolution: relu(1.5 * 4 - 7) = 0, and relu(1.5 * 6 - 7) = 2, times 2 plus 1.
   engine::ConvStep after = conv_step(*conv, WeightType::fp32);
   after.before = packed_affine(*norm);
-  const ConvsOnTensors copy = copy_of(std::move(after));
+  const ConvsOnTensors copy = to_tensors(std::move(after));
   EXPECT_TRUE(test::near(copy.run(x), x * 0 + 1, 1e-5));
   EXPECT_TRUE(test::near(copy.run(x + 2), x * 0 + 5, 1e-5));
 }
@@ -110,9 +110,9 @@ TEST(PackedConvs, AreConvolutionsAtEveryLevelAndSize) {
     for (const Sizes& s : conv_sizes())
       for (const ConvPadding padding : {ConvPadding::centred, ConvPadding::same})
         for (const int64_t images : {1, 2, 5}) {
-          const Conv conv = conv_of({s.in, s.out, s.kernel, s.stride, images != 2, padding});
+          const Conv conv = make_conv({s.in, s.out, s.kernel, s.stride, images != 2, padding});
           const at::Tensor x = test::random_tensor({images, s.in, s.height, s.width}, 3, torch::kFloat);
-          const at::Tensor y = copy_of(conv_step(*conv, WeightType::fp32)).run(x);
+          const at::Tensor y = to_tensors(conv_step(*conv, WeightType::fp32)).run(x);
           EXPECT_TRUE(test::near(y, in_doubles(conv, x), 2e-5))
               << level << " " << s.in << "-" << s.out << " " << s.kernel << "/" << s.stride << ", " << images;
         }
@@ -123,14 +123,14 @@ TEST(PackedConvs, AreConvolutionsAtEveryLevelAndSize) {
 TEST(PackedConvs, FuseNormsActivationAndResidual) {
   test::at_each_level([](const std::string& level) {
     for (const int64_t channels : {3, 16, 37, 390}) {
-      Conv conv = conv_of({channels, channels, 3, 1, true});
+      Conv conv = make_conv({channels, channels, 3, 1, true});
       BatchNorm before = packed_norm(channels, 10), after = packed_norm(channels, 20);
       engine::ConvStep step = conv_step(*conv, WeightType::fp32, after.get());
       step.before = packed_affine(*before);
       step.has_residual = true, step.relu = true;
       const at::Tensor x = test::random_tensor({3, channels, 7, 9}, 3, torch::kFloat);
       const at::Tensor want = at::relu(x + after->forward(conv->forward(at::relu(before->forward(x, false))), false));
-      EXPECT_TRUE(test::near(copy_of(std::move(step)).run(x), want, 1e-4)) << level << " " << channels;
+      EXPECT_TRUE(test::near(to_tensors(std::move(step)).run(x), want, 1e-4)) << level << " " << channels;
     }
   });
 }
@@ -202,12 +202,12 @@ TEST(PackedConvs, AreDepthwiseConvolutionsAtEveryLevelAndSize) {
           conv->weight.copy_(test::random_tensor(conv->weight.sizes(), 1, torch::kFloat));
           conv->bias.copy_(test::random_tensor({s.channels}, 2, torch::kFloat));
           const at::Tensor x = test::random_tensor({images, s.channels, s.height, s.width}, 3, torch::kFloat);
-          const at::Tensor y = copy_of(conv_step(*conv, WeightType::fp32)).run(x);
+          const at::Tensor y = to_tensors(conv_step(*conv, WeightType::fp32)).run(x);
           EXPECT_TRUE(test::near(y, in_doubles(conv, x), 2e-5)) << level << " " << s.channels;
           engine::ConvStep step = conv_step(*conv, WeightType::fp32, norm.get());
           step.relu = true, step.limit = 0.5;
           const at::Tensor limited = at::clamp(norm->forward(conv->forward(x), false), 0, 0.5);
-          EXPECT_TRUE(test::near(copy_of(std::move(step)).run(x), limited, 1e-4)) << level << " " << s.channels;
+          EXPECT_TRUE(test::near(to_tensors(std::move(step)).run(x), limited, 1e-4)) << level << " " << s.channels;
         }
   });
 }
@@ -220,29 +220,29 @@ TEST(PackedConvs, ReluSixByHand) {
   engine::ConvStep step = conv_step(*conv, WeightType::fp32);
   step.relu = true, step.limit = 6;
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const at::Tensor y = copy_of(std::move(step)).run(torch::tensor({1.0f, 3.0f, 9.0f, nan}).view({1, 1, 1, 4}));
+  const at::Tensor y = to_tensors(std::move(step)).run(torch::tensor({1.0f, 3.0f, 9.0f, nan}).view({1, 1, 1, 4}));
   EXPECT_TRUE(torch::equal(y.flatten().narrow(0, 0, 3), torch::tensor({0.0f, 4.0f, 6.0f})));
   EXPECT_TRUE(std::isnan(y.flatten()[3].item<float>()));
 }
 
 // bf16 keeps 8 bits of a weight: 2^-9 of each, 576 of them with random signs. int8 is stored as bf16.
 TEST(PackedConvs, FewerBitsPerWeightChangeTheOutputALittle) {
-  const Conv conv = conv_of({64, 32, 3, 1, true});
+  const Conv conv = make_conv({64, 32, 3, 1, true});
   const at::Tensor x = test::random_tensor({2, 64, 9, 9}, 3, torch::kFloat), exact = in_doubles(conv, x);
-  const at::Tensor half = copy_of(conv_step(*conv, WeightType::bf16)).run(x);
+  const at::Tensor half = to_tensors(conv_step(*conv, WeightType::bf16)).run(x);
   EXPECT_TRUE(test::near(half, exact, 0.02));
   EXPECT_FALSE(test::near(half, exact, 1e-5));
-  EXPECT_TRUE(torch::equal(copy_of(conv_step(*conv, WeightType::int8)).run(x), half));
+  EXPECT_TRUE(torch::equal(to_tensors(conv_step(*conv, WeightType::int8)).run(x), half));
 }
 
 TEST(PackedConvs, NaNsStayWhereTheyAre) {
-  const Conv conv = conv_of({8, 16, 3, 1, true});
+  const Conv conv = make_conv({8, 16, 3, 1, true});
   const BatchNorm norm = packed_norm(8, 10);
   engine::ConvStep step = conv_step(*conv, WeightType::fp32);
   step.before = packed_affine(*norm), step.relu = true;
   at::Tensor x = test::random_tensor({1, 8, 9, 9}, 3, torch::kFloat);
   x[0][3][4][5] = std::numeric_limits<float>::quiet_NaN();
-  const at::Tensor y = copy_of(std::move(step)).run(x);
+  const at::Tensor y = to_tensors(std::move(step)).run(x);
   EXPECT_EQ(y.isnan().sum().item<int64_t>(), 9 * 16);
   EXPECT_EQ(y.slice(2, 3, 6).slice(3, 4, 7).isnan().sum().item<int64_t>(), 9 * 16);
 }

@@ -24,7 +24,7 @@ AdamTensors random_tensors(at::IntArrayRef sizes, at::ScalarType type, double up
 
 std::vector<at::Tensor> written(const AdamTensors& p) { return {p.value, p.exp_avg, p.exp_avg_sq, p.average}; }
 
-AdamTensors copy_of(const AdamTensors& p) {
+AdamTensors clone_tensors(const AdamTensors& p) {
   return {p.value.clone(), p.gradient, p.exp_avg.clone(), p.exp_avg_sq.clone(), p.average.clone(), p.updates};
 }
 
@@ -37,7 +37,7 @@ const AdamStep kStep{.lr = 0.1,
                      .average_share = 0.25};
 
 void expect_reference(const AdamTensors& p, const AdamStep& step, const std::string& what) {
-  const AdamTensors fused = copy_of(p), slow = copy_of(p);
+  const AdamTensors fused = clone_tensors(p), slow = clone_tensors(p);
   adam_step({fused}, step);
   ref::adam_step(slow, step);
   for (size_t i = 0; i < 4; ++i)
@@ -104,7 +104,7 @@ TEST(AdamStep, TakesTensorsOfAnyStrides) {
   const AdamTensors p = random_tensors({3, 5, 7, 2}, torch::kFloat);
   const AdamTensors same{channels_last(p.value),      channels_last(p.gradient), channels_last(p.exp_avg),
                          channels_last(p.exp_avg_sq), channels_last(p.average),  p.updates};
-  AdamTensors mixed = copy_of(p), gaps = copy_of(p);
+  AdamTensors mixed = clone_tensors(p), gaps = clone_tensors(p);
   mixed.gradient = same.gradient;
   gaps.value = torch::zeros({3, 5, 7, 4}).slice(3, 0, 4, 2);
   gaps.value.copy_(p.value);
@@ -119,7 +119,7 @@ TEST(AdamStep, HasTheSameBitsForAnyNumberOfThreads) {
   std::vector<at::Tensor> expected;
   for (const int count : {1, 2, 4}) {
     at::set_num_threads(count);
-    const std::vector<AdamTensors> p{copy_of(start[0]), copy_of(start[1])};
+    const std::vector<AdamTensors> p{clone_tensors(start[0]), clone_tensors(start[1])};
     adam_step(p, kStep);
     std::vector<at::Tensor> all = written(p[0]);
     for (const at::Tensor& x : written(p[1])) all.push_back(x);

@@ -214,7 +214,7 @@ TEST(AttentionOp, TakesStridedAndEmptyInputs) {
 
 TEST(AttentionOp, WrongInputsAreRefused) {
   const auto message = [](const at::Tensor& qkv, int64_t heads) {
-    return testing::message_of([&] { attention(qkv, heads); });
+    return testing::error_text([&] { attention(qkv, heads); });
   };
   EXPECT_EQ(message(torch::zeros({2, 5, 24}), 5),
             "attention with 5 heads needs qkv [B,S,3D] where D is a multiple of the heads, got [2, 5, 24]");
@@ -223,7 +223,7 @@ TEST(AttentionOp, WrongInputsAreRefused) {
   EXPECT_EQ(message(torch::zeros({2, 5, 24}), 0), "attention needs at least one head, got 0");
   EXPECT_EQ(message(torch::zeros({2, 5, 24}, torch::kLong), 2),
             "attention needs qkv of a floating type, got Long; convert it first");
-  EXPECT_EQ(testing::message_of([] {
+  EXPECT_EQ(testing::error_text([] {
               const at::Tensor qkv = random_qkv({1, 3, 1, 2}, 1).requires_grad_(true);
               torch::autograd::grad({attention(qkv, 1).sum()}, {qkv}, {}, true, /*create_graph=*/true);
             }),

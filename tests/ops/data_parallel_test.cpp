@@ -77,14 +77,14 @@ TEST(DataParallel, GoesBackTwiceOverAKeptGraphButHasNoSecondDerivative) {
     result.backward({}, /*retain_graph=*/true);
     EXPECT_TRUE(torch::allclose(x.grad()[0], pass * torch::full({5}, 2.0, torch::kDouble)));
   }
-  EXPECT_EQ(sparsight::testing::message_of([&] { result.backward({}, false, /*create_graph=*/true); }),
+  EXPECT_EQ(sparsight::testing::error_text([&] { result.backward({}, false, /*create_graph=*/true); }),
             "images that threads share have no second derivative; call backward without create_graph");
 }
 
 TEST(DataParallel, PassesOnWhatACallRaises) {
   const test::ThreadCount count(2);
   const at::Tensor x = torch::ones({16, 5}).requires_grad_(true);
-  EXPECT_EQ(sparsight::testing::message_of([&] {
+  EXPECT_EQ(sparsight::testing::error_text([&] {
               data_parallel(x, [](const at::Tensor& some, int64_t first) -> at::Tensor {
                 if (first > 0) fail("no image ", first);
                 return some;

@@ -139,7 +139,7 @@ TEST(ExpertMlp, KeptSlopesAreEnoughForTheGradientOfTheTokens) {
             {ref::expert_mlp_forward(tokens, c.rows, w, activation, nullptr),
              ref::expert_mlp_backward(as_double(c.upstream), tokens, c.rows, w, activation, {}, kTokensOnly).tokens},
             cat(level, ", ", rows, " rows"));
-        EXPECT_EQ(sparsight::testing::message_of([&] {
+        EXPECT_EQ(sparsight::testing::error_text([&] {
                     cpu::expert_mlp_backward(c.upstream, c.tokens, c.rows, c.weights, activation, slope, {},
                                              KeptHidden::slope);
                   }),

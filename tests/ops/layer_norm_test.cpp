@@ -120,13 +120,13 @@ TEST(LayerNormOp, AConstantRowIsTheBias) {
 
 TEST(LayerNormOp, ShapesAndTypesThatDoNotMatchAreErrors) {
   const at::Tensor x = torch::zeros({2, 4}), w = torch::ones({4});
-  EXPECT_EQ(testing::message_of([&] { layer_norm(x, torch::ones({3}), w, 1e-6); }),
+  EXPECT_EQ(testing::error_text([&] { layer_norm(x, torch::ones({3}), w, 1e-6); }),
             "layer norm of rows [...,4] needs weight and bias [4], got [3] and [4]");
-  EXPECT_EQ(testing::message_of([&] {
+  EXPECT_EQ(testing::error_text([&] {
               layer_norm(torch::zeros({2, 0}), w, w, 1e-6);
             }),
             "layer norm needs rows [...,D] with D >= 1, got [2, 0]");
-  EXPECT_EQ(testing::message_of([&] { layer_norm(x.to(torch::kDouble), w, w, 1e-6); }),
+  EXPECT_EQ(testing::error_text([&] { layer_norm(x.to(torch::kDouble), w, w, 1e-6); }),
             "layer norm needs rows, weight and bias of one floating type, got Double, Float and Float");
 }
 

@@ -71,7 +71,7 @@ struct Choices {
 };
 
 // Distinct experts for each token.
-Choices choices_of(const Shape& s) {
+Choices make_choices(const Shape& s) {
   at::Tensor score = uniform({s.tokens, s.experts}, s.seed);
   if (s.spread != Spread::even) {
     const at::Tensor favoured = torch::arange(s.experts, torch::kDouble) * (s.spread == Spread::one ? -10.0 : -0.5);
@@ -82,14 +82,14 @@ Choices choices_of(const Shape& s) {
   return {token, ref::top_experts(score, k).reshape({-1}), uniform({s.tokens * k}, s.seed + 1) < s.kept};
 }
 
-ExpertRows rows_of(const Shape& s, at::ScalarType type) {
-  const Choices c = choices_of(s);
+ExpertRows make_rows(const Shape& s, at::ScalarType type) {
+  const Choices c = make_choices(s);
   const ExpertGroups groups = ref::sort_by_expert(c.expert, c.kept, s.experts);
   return {ref::map_rows(c.token, groups.order, s.tokens), groups.offsets,
           uniform({groups.order.size(0)}, s.seed + 2).to(type)};
 }
 
-ExpertMlpWeights weights_of(const Shape& s, at::ScalarType type) {
+ExpertMlpWeights make_weights(const Shape& s, at::ScalarType type) {
   const auto of = [&](at::IntArrayRef sizes, uint64_t n, int64_t inputs) {
     return test::random_tensor(sizes, s.seed + n, type) / std::sqrt(static_cast<double>(inputs));
   };
@@ -134,7 +134,7 @@ TEST(OpsProperties, SortByExpertGroupsAsTheReference) {
   for_all(
       [] {
         const Shape s = *shapes(200, 20, 1, 1);
-        const Choices c = choices_of(s);
+        const Choices c = make_choices(s);
         const ExpertGroups fast = sort_by_expert(c.expert, c.kept, s.experts);
         const ExpertGroups slow = ref::sort_by_expert(c.expert, c.kept, s.experts);
         RC_ASSERT(torch::equal(fast.order, slow.order));
@@ -147,7 +147,7 @@ TEST(OpsProperties, SortByExpertGroupsAsTheReference) {
 TEST(OpsProperties, RowsMoveAsInTheReference) {
   for_all([] {
     const Shape s = *shapes(80, 9, 70, 1);
-    const Choices c = choices_of(s);
+    const Choices c = make_choices(s);
     const at::Tensor order = ref::sort_by_expert(c.expert, c.kept, s.experts).order;
     const RowMap map = map_rows(c.token, order, s.tokens), slow = ref::map_rows(c.token, order, s.tokens);
     RC_ASSERT(torch::equal(map.row_token, slow.row_token));
@@ -170,11 +170,11 @@ TEST(OpsProperties, RowsMoveAsInTheReference) {
 TEST(OpsProperties, GroupedLinearIsAProductRowByRow) {
   for_all([] {
     const Shape s = *shapes(60, 6, 40, 40);
-    const ExpertRows r = rows_of(s, torch::kDouble);
+    const ExpertRows r = make_rows(s, torch::kDouble);
     const int64_t rows = r.map.row_token.size(0);
     at::Tensor x = test::random_tensor({rows, s.width}, s.seed),
                upstream = test::random_tensor({rows, s.hidden}, s.seed + 9);
-    ExpertMlpWeights w = weights_of(s, torch::kDouble);
+    ExpertMlpWeights w = make_weights(s, torch::kDouble);
     for (at::Tensor* t : {&x, &w.w1, &w.b1})
       if (t->defined()) *t = t->detach().requires_grad_(true);
     const std::vector<at::Tensor> leaves =
@@ -193,11 +193,11 @@ TEST(OpsProperties, GroupedLinearIsAProductRowByRow) {
 TEST(OpsProperties, GroupedLinearInFp32AgreesWithTheReferenceForwardAndBackwardAtEveryLevel) {
   for_all([] {
     const Shape s = *shapes(250, 9, 130, 150);
-    const ExpertRows r = rows_of(s, torch::kFloat);
+    const ExpertRows r = make_rows(s, torch::kFloat);
     const int64_t rows = r.map.row_token.size(0);
     const at::Tensor x = test::random_tensor({rows, s.width}, s.seed, torch::kFloat);
     const at::Tensor upstream = test::random_tensor({rows, s.hidden}, s.seed + 9, torch::kFloat);
-    const ExpertMlpWeights w = weights_of(s, torch::kFloat);
+    const ExpertMlpWeights w = make_weights(s, torch::kFloat);
     const at::Tensor want = ref::grouped_linear_forward(as_double(x), r.offsets, as_double(w.w1), as_double(w.b1));
     const GroupedLinearGradients grads =
         ref::grouped_linear_backward(as_double(upstream), as_double(x), r.offsets, as_double(w.w1), {.bias = s.bias});
@@ -220,9 +220,9 @@ TEST(OpsProperties, ExpertMlpAgreesWithTheReferenceForwardAndBackwardAtEveryLeve
     const auto activation =
         *rc::gen::element(Activation::gelu, Activation::relu, Activation::silu, Activation::gelu_tanh);
     const bool gated = *rc::gen::arbitrary<bool>();
-    ExpertRows rows = rows_of(s, torch::kFloat);
+    ExpertRows rows = make_rows(s, torch::kFloat);
     if (!gated) rows.gate = at::Tensor();
-    const ExpertMlpWeights w = weights_of(s, torch::kFloat);
+    const ExpertMlpWeights w = make_weights(s, torch::kFloat);
     const at::Tensor tokens = test::random_tensor({s.tokens, s.width}, s.seed + 7, torch::kFloat);
     const at::Tensor upstream = test::random_tensor({s.tokens, s.width}, s.seed + 8, torch::kFloat);
     ExpertRows wide = rows;
@@ -263,8 +263,8 @@ TEST(OpsProperties, ExpertMlpHasTheSameBitsForAnyNumberOfThreads) {
   for_all(
       [] {
         const Shape s = *shapes(300, 9, 130, 300);
-        const ExpertRows rows = rows_of(s, torch::kFloat);
-        const ExpertMlpWeights w = weights_of(s, torch::kFloat);
+        const ExpertRows rows = make_rows(s, torch::kFloat);
+        const ExpertMlpWeights w = make_weights(s, torch::kFloat);
         const at::Tensor tokens = test::random_tensor({s.tokens, s.width}, s.seed + 7, torch::kFloat);
         at_each_level([&](const std::string&) {
           std::vector<std::vector<at::Tensor>> all;
@@ -291,7 +291,7 @@ TEST(OpsProperties, PackedExpertsComputeWithTheirUnpackedWeights) {
     const Shape s = *shapes(40, 9, 130, 300);
     const auto type = *rc::gen::element(WeightType::fp32, WeightType::bf16, WeightType::int8);
     const at::Tensor tokens = test::random_tensor({s.tokens, s.width}, s.seed + 7, torch::kFloat);
-    const test::Case c{tokens, {}, rows_of(s, torch::kFloat), weights_of(s, torch::kFloat)};
+    const test::Case c{tokens, {}, make_rows(s, torch::kFloat), make_weights(s, torch::kFloat)};
     const PackedExperts packed = pack_expert_weights(c.weights, type);
     const test::Exact exact = test::exact(c, packed);
     at_each_level([&](const std::string& level) {

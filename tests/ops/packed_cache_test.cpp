@@ -13,7 +13,7 @@
 namespace sparsight::packed_cache_test {
 namespace {
 
-cpu::PackedKey key_of(const at::Tensor& weight, WeightType type = WeightType::fp32) {
+cpu::PackedKey make_key(const at::Tensor& weight, WeightType type = WeightType::fp32) {
   return {weight.const_data_ptr(), weight.size(0), weight.size(1), false, type};
 }
 
@@ -39,25 +39,25 @@ TEST(PackedCache, KeepsCopiesOfItsWeightsUntilOneIsWrittenTo) {
   PackedCache cache({a, b});
   Packing packing;
   const auto copy = [&](const cpu::PackedKey& key) { return packing.copy(cache, key); };
-  EXPECT_EQ(copy(key_of(a)), 1);
-  EXPECT_EQ(copy(key_of(b)), 2);
-  EXPECT_EQ(copy(key_of(a)), 1);
-  EXPECT_EQ(copy(key_of(a, WeightType::bf16)), 3);
-  EXPECT_EQ(copy(key_of(a.narrow(0, 2, 2))), 4);
-  EXPECT_EQ(copy(key_of(a.narrow(0, 2, 2))), 4);
+  EXPECT_EQ(copy(make_key(a)), 1);
+  EXPECT_EQ(copy(make_key(b)), 2);
+  EXPECT_EQ(copy(make_key(a)), 1);
+  EXPECT_EQ(copy(make_key(a, WeightType::bf16)), 3);
+  EXPECT_EQ(copy(make_key(a.narrow(0, 2, 2))), 4);
+  EXPECT_EQ(copy(make_key(a.narrow(0, 2, 2))), 4);
   cache.refresh();
-  EXPECT_EQ(copy(key_of(b)), 2);
+  EXPECT_EQ(copy(make_key(b)), 2);
   b.mul_(2);
   cache.refresh();
-  EXPECT_EQ(copy(key_of(a)), 5);
-  EXPECT_EQ(copy(key_of(b)), 6);
+  EXPECT_EQ(copy(make_key(a)), 5);
+  EXPECT_EQ(copy(make_key(b)), 6);
 }
 
 TEST(PackedCache, KeepsNothingOfOtherTensors) {
   PackedCache cache({at::ones({4, 4})});
   const at::Tensor other = at::ones({4, 4});
   Packing packing;
-  for (int i = 1; i <= 3; ++i) EXPECT_EQ(packing.copy(cache, key_of(other)), i);
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(packing.copy(cache, make_key(other)), i);
 }
 
 TEST(PackedCache, IsInUseWithinItsScope) {

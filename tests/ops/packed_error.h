@@ -31,7 +31,7 @@ inline at::Tensor exact_result(const Exact& e, Activation activation) {
   return ref::expert_mlp_forward(e.tokens, e.rows, e.w, activation, nullptr);
 }
 
-inline at::Tensor power_of(const at::Tensor& x, double p) { return x.defined() ? x.abs().pow(p) : x; }
+inline at::Tensor abs_power(const at::Tensor& x, double p) { return x.defined() ? x.abs().pow(p) : x; }
 
 // Whether the level in use rounds rows of tokens too, and the hidden layer.
 inline bool rounds_rows(WeightType type) {
@@ -51,15 +51,15 @@ inline bool rounds_rows(WeightType type) {
 inline at::Tensor packed_error(const Exact& e, WeightType type, Activation activation, double p) {
   const auto spread = [&](const at::Tensor& values) {  // of rounding, to the power of p
     const double even = p == 2 ? 1 / std::sqrt(3.0) : 1;
-    if (type == WeightType::bf16) return power_of(values * (even * std::ldexp(1.0, -8)), p);
+    if (type == WeightType::bf16) return abs_power(values * (even * std::ldexp(1.0, -8)), p);
     const at::Tensor step = values.numel() > 0 ? values.abs().amax(1, true) / 32639 : values;
-    return power_of(step * (even * 0.501), p).expand_as(values).contiguous();
+    return abs_power(step * (even * 0.501), p).expand_as(values).contiguous();
   };
   const auto through = [&](const at::Tensor& errors, const at::Tensor& values, const at::Tensor& w,
                            const at::Tensor& b) {
     const double sums = std::ldexp(static_cast<double>(w.size(1) + 8), -22);
-    const at::Tensor magnitude = ref::grouped_linear_forward(values.abs(), e.rows.offsets, w.abs(), power_of(b, 1));
-    return ref::grouped_linear_forward(errors, e.rows.offsets, power_of(w, p), {}) + power_of(magnitude * sums, p);
+    const at::Tensor magnitude = ref::grouped_linear_forward(values.abs(), e.rows.offsets, w.abs(), abs_power(b, 1));
+    return ref::grouped_linear_forward(errors, e.rows.offsets, abs_power(w, p), {}) + abs_power(magnitude * sums, p);
   };
   const at::Tensor in = gather_rows(e.tokens, {}, e.rows.map);
   const at::Tensor pre_activation = ref::grouped_linear_forward(in, e.rows.offsets, e.w.w1, e.w.b1);
@@ -67,7 +67,7 @@ inline at::Tensor packed_error(const Exact& e, WeightType type, Activation activ
   at::Tensor error = through(spread(in), in, e.w.w1, e.w.b1) * std::pow(1.13, p);
   const at::Tensor moved = hidden.abs() + error.pow(1 / p);  // what is rounded
   error = through(error + spread(moved), moved, e.w.w2, e.w.b2);
-  return scatter_add_rows(error, power_of(e.rows.gate, p), e.rows.map).pow(1 / p) + 1e-30;
+  return scatter_add_rows(error, abs_power(e.rows.gate, p), e.rows.map).pow(1 / p) + 1e-30;
 }
 
 // Passes if `got`, computed at the level in use, is within the worst-case bound.

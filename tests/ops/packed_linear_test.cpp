@@ -12,9 +12,9 @@ namespace sparsight::packed_linear_test {
 namespace {
 
 // x: [R,I] -> [R,count], outputs first .. first + count of x W^T + b.
-at::Tensor product_of(const cpu::PackedLinear& linear, const at::Tensor& x, int64_t first, int64_t count) {
+at::Tensor apply_linear(const cpu::PackedLinear& linear, const at::Tensor& x, int64_t first, int64_t count) {
   const cpu::Kernels& kernel = cpu::kernels();
-  const int64_t rows = x.size(0), blocks = cpu::blocks_of(x.size(1));
+  const int64_t rows = x.size(0), blocks = cpu::count_blocks(x.size(1));
   const at::Tensor in = torch::zeros({blocks, rows, cpu::kBlockLd});
   for (int64_t c = 0; c < x.size(1); ++c)
     in.select(0, c / cpu::kBlock).select(1, c % cpu::kBlock).copy_(x.select(1, c));
@@ -40,9 +40,9 @@ TEST(PackedLinear, ByHand) {
   const at::Tensor weight = torch::tensor({1.0f, 3.0f, -2.0f, 4.0f}).view({2, 2}), bias = torch::tensor({0.5f, -1.0f});
   const at::Tensor x = torch::tensor({1.0f, 2.0f}).view({1, 2});
   for (const WeightType type : {WeightType::fp32, WeightType::bf16})
-    EXPECT_TRUE(torch::equal(product_of(packed(weight, bias, type), x, 0, 2), torch::tensor({{7.5f, 5.0f}})));
+    EXPECT_TRUE(torch::equal(apply_linear(packed(weight, bias, type), x, 0, 2), torch::tensor({{7.5f, 5.0f}})));
   // int8: 1 is 42 of 127 in units of 3 / 127, and -2 is -64 (-63.5 to even) of 4 / 127
-  EXPECT_TRUE(test::near(product_of(packed(weight, bias, WeightType::int8), x, 0, 2),
+  EXPECT_TRUE(test::near(apply_linear(packed(weight, bias, WeightType::int8), x, 0, 2),
                          torch::tensor({{42 * 3. / 127 + 6.5, -64 * 4. / 127 + 7}}), 1e-4));
 }
 
@@ -61,11 +61,11 @@ TEST(PackedLinear, AgreesWithTheProductAtEveryLevelAndSize) {
                                  : type == WeightType::bf16 ? 8 * std::ldexp(1, -9)
                                                             : 8 * 3.5 / 254;
         const cpu::PackedLinear linear = packed(weight, bias, type);
-        EXPECT_TRUE(test::near(product_of(linear, x, 0, outputs), want, tolerance))
+        EXPECT_TRUE(test::near(apply_linear(linear, x, 0, outputs), want, tolerance))
             << level << " " << rows << " " << inputs << " " << outputs << " " << static_cast<int>(type);
         if (outputs <= 16) continue;
-        EXPECT_TRUE(torch::equal(product_of(linear, x, 16, outputs - 16),
-                                 product_of(linear, x, 0, outputs).narrow(1, 16, outputs - 16)))
+        EXPECT_TRUE(torch::equal(apply_linear(linear, x, 16, outputs - 16),
+                                 apply_linear(linear, x, 0, outputs).narrow(1, 16, outputs - 16)))
             << level << ": columns of a part have the bits of the whole";
       }
   });
@@ -77,7 +77,7 @@ TEST(PackedLinear, LayerNormByRowsInBlocks) {
       const at::Tensor x = test::random_tensor({width}, 1, torch::kFloat) * 3 + 100;
       const at::Tensor weight = test::random_tensor({width}, 2, torch::kFloat),
                        bias = test::random_tensor({width}, 3, torch::kFloat);
-      const int64_t blocks = cpu::blocks_of(width);
+      const int64_t blocks = cpu::count_blocks(width);
       at::Tensor out = torch::full({blocks, cpu::kBlockLd}, 7.0f);
       cpu::kernels().layer_norm(x.const_data_ptr<float>(), weight.const_data_ptr<float>(), bias.const_data_ptr<float>(),
                                 1e-6f, width, out.data_ptr<float>(), cpu::kBlockLd);

@@ -29,7 +29,7 @@ struct Leaves {
     return torch::autograd::grad({out}, {images, weight, bias}, {grad});
   }
 };
-Leaves leaves_of(const Case& c) {
+Leaves make_leaves(const Case& c) {
   return {test::random_tensor({c.images, c.channels, c.down * c.side, c.across * c.side}, 1).to(torch::kFloat),
           test::random_tensor({c.width, c.channels, c.side, c.side}, 2).to(torch::kFloat) * 0.3,
           test::random_tensor({c.width}, 3).to(torch::kFloat)};
@@ -70,12 +70,12 @@ TEST(PatchLinear, IsWorkedOutByHand) {
 // Output and gradients, at each level of instructions, against torch's convolution in float64.
 TEST(PatchLinear, EqualsTheStridedConvolution) {
   for (const Case& c : ragged_cases()) {
-    const Leaves exact = with_gradients(leaves_of(c), torch::kDouble);
+    const Leaves exact = with_gradients(make_leaves(c), torch::kDouble);
     const at::Tensor expected = strided_convolution(exact);
     const at::Tensor grad = test::random_tensor(expected.sizes().vec(), 4).to(torch::kFloat);
     const std::vector<at::Tensor> expected_grads = exact.gradients(expected, grad.to(torch::kDouble));
     test::at_each_level([&](const std::string& level) {
-      const Leaves l = with_gradients(leaves_of(c), torch::kFloat);
+      const Leaves l = with_gradients(make_leaves(c), torch::kFloat);
       const at::Tensor out = patch_linear(l.images, l.weight, l.bias);
       ASSERT_EQ(out.sizes(), expected.sizes());
       EXPECT_LT(error(out, expected), 2e-6) << level << ", side " << c.side;
@@ -90,7 +90,7 @@ TEST(PatchLinear, EqualsTheStridedConvolution) {
 
 TEST(PatchLinear, HasTheSameBitsForAnyNumberOfThreads) {
   for (const Case& c : ragged_cases()) {
-    const Leaves l = with_gradients(leaves_of(c), torch::kFloat);
+    const Leaves l = with_gradients(make_leaves(c), torch::kFloat);
     std::vector<at::Tensor> first;
     for (const int threads : {1, 2, 4}) {
       const test::ThreadCount count(threads);
@@ -106,7 +106,7 @@ TEST(PatchLinear, HasTheSameBitsForAnyNumberOfThreads) {
 
 // Channels last, every second column, and one image for all of a batch.
 TEST(PatchLinear, ReadsImagesOfAnyStrides) {
-  const Leaves l = leaves_of({2, 3, 4, 3, 5, 10});
+  const Leaves l = make_leaves({2, 3, 4, 3, 5, 10});
   const at::Tensor out = patch_linear(l.images, l.weight, l.bias);
   const at::Tensor wide = l.images.repeat_interleave(2, 3);
   EXPECT_TRUE(torch::equal(patch_linear(l.images.to(torch::MemoryFormat::ChannelsLast), l.weight, l.bias), out));
@@ -120,7 +120,7 @@ TEST(PatchLinear, ReadsImagesOfAnyStrides) {
 
 // Only gradients that are wanted are computed: of frozen weights, none.
 TEST(PatchLinear, ComputesTheGradientsThatAreWanted) {
-  const Leaves l = leaves_of({2, 3, 4, 3, 5, 10});
+  const Leaves l = make_leaves({2, 3, 4, 3, 5, 10});
   const at::Tensor pixels = l.images.clone().requires_grad_(true), weight = l.weight.clone().requires_grad_(true);
   patch_linear(pixels, l.weight, l.bias).sum().backward();
   EXPECT_TRUE(pixels.grad().defined());
@@ -130,7 +130,7 @@ TEST(PatchLinear, ComputesTheGradientsThatAreWanted) {
 }
 
 TEST(PatchLinear, HasASecondDerivativeOnlyWhereItIsAskedFor) {
-  const Leaves l = with_gradients(leaves_of({1, 2, 2, 2, 1, 3}), torch::kFloat);
+  const Leaves l = with_gradients(make_leaves({1, 2, 2, 2, 1, 3}), torch::kFloat);
   const auto second = [&] {
     const at::Tensor out = patch_linear(l.images, l.weight, l.bias).square().sum();
     return torch::autograd::grad({out}, {l.images}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0];
@@ -152,7 +152,7 @@ TEST(PatchLinear, GradientsOfTheReferenceFollowDifferences) {
 }
 
 TEST(PatchLinear, RefusesPartsOfPatches) {
-  const Leaves l = leaves_of({2, 3, 4, 3, 5, 10});
+  const Leaves l = make_leaves({2, 3, 4, 3, 5, 10});
   EXPECT_ANY_THROW(patch_linear(l.images.slice(3, 0, 10), l.weight, l.bias));
 }
 

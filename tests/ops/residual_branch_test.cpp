@@ -33,7 +33,7 @@ Tensors random_leaves(const std::vector<std::vector<int64_t>>& sizes, at::Scalar
 
 // A drop for rows of `width` columns: a quarter of the elements and a third of the rows, or only one of the two.
 enum class Drops { none, elements, rows, both };
-BranchDrop drop_of(Drops drops, int64_t rows, int64_t width) {
+BranchDrop make_drop(Drops drops, int64_t rows, int64_t width) {
   BranchDrop drop;
   if (drops == Drops::elements || drops == Drops::both) drop.dropout = dropout_mask({rows, width}, 0.75, {7, "drop"});
   if (drops == Drops::rows || drops == Drops::both)
@@ -53,7 +53,7 @@ Half attention_half(int64_t images, int64_t tokens, int64_t heads, int64_t size,
   std::vector<std::vector<int64_t>> sizes{{images, tokens, width}, {width},        {width},
                                           {3 * width, width},      {width, width}, {width}};
   if (bias) sizes.push_back({3 * width});
-  const BranchDrop drop = drop_of(drops, images * tokens, width);
+  const BranchDrop drop = make_drop(drops, images * tokens, width);
   const auto qkv_bias = [bias](const Tensors& v) { return bias ? v[6] : at::Tensor(); };
   return {
       random_leaves(sizes, type),
@@ -71,7 +71,7 @@ Half attention_half(int64_t images, int64_t tokens, int64_t heads, int64_t size,
 
 Half mlp_half(int64_t rows, int64_t width, int64_t hidden, Drops drops = Drops::none,
               at::ScalarType type = torch::kFloat) {
-  const BranchDrop drop = drop_of(drops, rows, width);
+  const BranchDrop drop = make_drop(drops, rows, width);
   return {random_leaves({{rows, width}, {width}, {width}, {hidden, width}, {hidden}, {width, hidden}, {width}}, type),
           [drop](const Tensors& v) {
             return mlp_residual(v[0], {v[1], v[2], kEpsilon}, {v[3], v[4], v[5], v[6]}, drop);

@@ -73,18 +73,18 @@ std::pair<at::Tensor, at::Tensor> by_torch(const Case& c) {
   return ::testing::AssertionFailure() << "got\n" << a << "\nexpected\n" << b;
 }
 
-at::Tensor rows_of(std::initializer_list<double> values, int64_t rows = 1) {
+at::Tensor make_rows(std::initializer_list<double> values, int64_t rows = 1) {
   return torch::tensor(at::ArrayRef<double>(values), torch::kFloat).view({rows, -1});
 }
-at::Tensor labels_of(std::initializer_list<int64_t> labels) { return torch::tensor(at::ArrayRef<int64_t>(labels)); }
+at::Tensor make_labels(std::initializer_list<int64_t> labels) { return torch::tensor(at::ArrayRef<int64_t>(labels)); }
 
 // The losses and gradients of one row, at every level.
 void expect_row(const at::Tensor& logits, const at::Tensor& targets, double smoothing, double loss,
                 std::initializer_list<double> gradient) {
   test::at_each_level([&](const std::string& level) {
     const auto got = with_gradient({logits, targets, smoothing, torch::ones({1})});
-    EXPECT_TRUE(agree(got.first, rows_of({loss}).view({1}))) << level;
-    EXPECT_TRUE(agree(got.second, rows_of(gradient))) << level;
+    EXPECT_TRUE(agree(got.first, make_rows({loss}).view({1}))) << level;
+    EXPECT_TRUE(agree(got.second, make_rows(gradient))) << level;
   });
 }
 
@@ -96,22 +96,22 @@ TEST(SoftmaxCrossEntropy, LabelsByHandAtEveryLevel) {
   const double log3 = std::log(3.0);
   test::at_each_level([&](const std::string& level) {
     const auto [loss, gradient] =
-        with_gradient({rows_of({0, log3, 0, log3}, 2), labels_of({1, 0}), 0, rows_of({2, -1}).view({2})});
+        with_gradient({make_rows({0, log3, 0, log3}, 2), make_labels({1, 0}), 0, make_rows({2, -1}).view({2})});
     EXPECT_TRUE(test::near(loss, torch::tensor({0.2876821, 1.3862944}), 1e-6)) << level;
-    EXPECT_TRUE(test::near(gradient, rows_of({0.5, -0.5, 0.75, -0.75}, 2), 1e-6)) << level;
+    EXPECT_TRUE(test::near(gradient, make_rows({0.5, -0.5, 0.75, -0.75}, 2), 1e-6)) << level;
   });
 }
 
 // Targets 0.8 (0, 1) + 0.2 / 2 = (0.1, 0.9): 0.1 1.3862944 + 0.9 0.2876821 = 0.3975433; 1/4 - 0.1 = 0.15.
 TEST(SoftmaxCrossEntropy, LabelSmoothingByHandAtEveryLevel) {
-  const at::Tensor logits = rows_of({0, std::log(3.0)});
-  expect_row(logits, labels_of({1}), 0.2, 0.3975433, {0.15, -0.15});
-  expect_row(logits, rows_of({0, 1}), 0.2, 0.3975433, {0.15, -0.15});
+  const at::Tensor logits = make_rows({0, std::log(3.0)});
+  expect_row(logits, make_labels({1}), 0.2, 0.3975433, {0.15, -0.15});
+  expect_row(logits, make_rows({0, 1}), 0.2, 0.3975433, {0.15, -0.15});
 }
 
 // Shares need not sum to 1: 1.3862944 + 0.5 0.2876821 = 1.5301354; 1.5 (1/4, 3/4) - (1, 0.5) = (-0.625, 0.625).
 TEST(SoftmaxCrossEntropy, SoftTargetsByHandAtEveryLevel) {
-  expect_row(rows_of({0, std::log(3.0)}), rows_of({1, 0.5}), 0, 1.5301354, {-0.625, 0.625});
+  expect_row(make_rows({0, std::log(3.0)}), make_rows({1, 0.5}), 0, 1.5301354, {-0.625, 0.625});
 }
 
 TEST(SoftmaxCrossEntropy, AgreesWithTheReferenceAtEveryLevelAndSize) {
@@ -201,21 +201,21 @@ TEST(SoftmaxCrossEntropy, GradientsFollowDifferences) {
 // (3/4, -3/4). The first derivative in the direction (2, 1) for label 1 is 2/4 - 1/4, the derivative by upstream.
 TEST(SoftmaxCrossEntropy, SecondDerivativesByHand) {
   for (const auto type : {torch::kFloat, torch::kDouble}) {
-    const at::Tensor logits = rows_of({0, std::log(3.0)}).to(type).requires_grad_(true);
+    const at::Tensor logits = make_rows({0, std::log(3.0)}).to(type).requires_grad_(true);
     const at::Tensor upstream = torch::full({1}, 4, type).requires_grad_(true);
-    const at::Tensor loss = softmax_cross_entropy(logits, labels_of({1}));
+    const at::Tensor loss = softmax_cross_entropy(logits, make_labels({1}));
     const at::Tensor gradient = torch::autograd::grad({loss}, {logits}, {upstream}, true, /*create_graph=*/true)[0];
-    const auto second = torch::autograd::grad({(gradient * rows_of({2, 1}).to(type)).sum()}, {logits, upstream});
-    EXPECT_TRUE(test::near(second[0], rows_of({0.75, -0.75}), 1e-6));
+    const auto second = torch::autograd::grad({(gradient * make_rows({2, 1}).to(type)).sum()}, {logits, upstream});
+    EXPECT_TRUE(test::near(second[0], make_rows({0.75, -0.75}), 1e-6));
     EXPECT_TRUE(test::near(second[1], torch::tensor({0.25}), 1e-6));
   }
 }
 
 TEST(SoftmaxCrossEntropy, SecondDerivativesOfAnyTargetsAreThoseOfTorch) {
-  const auto second = [](const Case& c, const auto& loss_of) {
+  const auto second = [](const Case& c, const auto& compute_loss) {
     const at::Tensor logits = c.logits.detach().clone().requires_grad_(true);
     const at::Tensor gradient =
-        torch::autograd::grad({loss_of(logits)}, {logits}, {c.upstream}, true, /*create_graph=*/true)[0];
+        torch::autograd::grad({compute_loss(logits)}, {logits}, {c.upstream}, true, /*create_graph=*/true)[0];
     return torch::autograd::grad({gradient.square().sum()}, {logits})[0];
   };
   for (const Kind kind : kKinds) {
@@ -231,23 +231,23 @@ TEST(SoftmaxCrossEntropy, SecondDerivativesOfAnyTargetsAreThoseOfTorch) {
 // ln 2; 20000 + ln 2; and ln(1 + exp(-1)) = 0.3132617 with p = 0.7310586, of which a logsumexp near 1e4 in fp32 would
 // keep three digits.
 TEST(SoftmaxCrossEntropy, HugeLogitsKeepTheirDigits) {
-  expect_row(rows_of({1e4, 1e4, -1e4}), labels_of({0}), 0, 0.6931472, {-0.5, 0.5, 0});
-  expect_row(rows_of({1e4, 1e4, -1e4}), labels_of({2}), 0, 20000.6931472, {0.5, 0.5, -1});
-  expect_row(rows_of({1e4, 1e4 - 1}), labels_of({0}), 0, 0.3132617, {-0.2689414, 0.2689414});
-  expect_row(rows_of({-1e4, -1e4 - 1}), labels_of({0}), 0, 0.3132617, {-0.2689414, 0.2689414});
+  expect_row(make_rows({1e4, 1e4, -1e4}), make_labels({0}), 0, 0.6931472, {-0.5, 0.5, 0});
+  expect_row(make_rows({1e4, 1e4, -1e4}), make_labels({2}), 0, 20000.6931472, {0.5, 0.5, -1});
+  expect_row(make_rows({1e4, 1e4 - 1}), make_labels({0}), 0, 0.3132617, {-0.2689414, 0.2689414});
+  expect_row(make_rows({-1e4, -1e4 - 1}), make_labels({0}), 0, 0.3132617, {-0.2689414, 0.2689414});
 }
 
 // (0, -inf, ln 3): p = (1/4, 0, 3/4).
 TEST(SoftmaxCrossEntropy, AClassAtMinusInfinityHasProbabilityZero) {
-  const at::Tensor logits = rows_of({0, -kInf, std::log(3.0)});
-  expect_row(logits, labels_of({0}), 0, 1.3862944, {-0.75, 0, 0.75});
-  expect_row(logits, labels_of({1}), 0, kInf, {0.25, -1, 0.75});
-  expect_row(logits, labels_of({0}), 0.3, kInf, {0.25 - 0.8, -0.1, 0.75 - 0.1});
-  expect_row(logits, rows_of({1, 0, 0}), 0, kNan, {-0.75, 0, 0.75});  // 0 times inf, as torch's
-  expect_row(rows_of({-kInf, -kInf}), labels_of({0}), 0, kNan, {kNan, kNan});
+  const at::Tensor logits = make_rows({0, -kInf, std::log(3.0)});
+  expect_row(logits, make_labels({0}), 0, 1.3862944, {-0.75, 0, 0.75});
+  expect_row(logits, make_labels({1}), 0, kInf, {0.25, -1, 0.75});
+  expect_row(logits, make_labels({0}), 0.3, kInf, {0.25 - 0.8, -0.1, 0.75 - 0.1});
+  expect_row(logits, make_rows({1, 0, 0}), 0, kNan, {-0.75, 0, 0.75});  // 0 times inf, as torch's
+  expect_row(make_rows({-kInf, -kInf}), make_labels({0}), 0, kNan, {kNan, kNan});
   test::at_each_level([&](const std::string& level) {
     Case c = random_case(3, 1003, Kind::labels);
-    c.targets = labels_of({700, 800, 1002});
+    c.targets = make_labels({700, 800, 1002});
     c.logits.narrow(1, 0, 600).fill_(-kInf);  // whole blocks of sums
     const auto masked = with_gradient(c);
     EXPECT_EQ(masked.second.narrow(1, 0, 600).count_nonzero().item<int64_t>(), 0) << level;
@@ -309,29 +309,29 @@ TEST(SoftmaxCrossEntropy, KeepsNoProbabilities) {
 TEST(SoftmaxCrossEntropy, ShapesTypesAndLabelsThatDoNotFitAreErrors) {
   const at::Tensor logits = torch::zeros({2, 3});
   for (const auto type : {torch::kFloat, torch::kDouble}) {
-    EXPECT_EQ(testing::message_of([&] {
-                softmax_cross_entropy(logits.to(type), labels_of({0, 3}));
+    EXPECT_EQ(testing::error_text([&] {
+                softmax_cross_entropy(logits.to(type), make_labels({0, 3}));
               }),
               "cross-entropy of 3 classes needs labels from 0 to 2, got 3 in row 1");
-    EXPECT_EQ(testing::message_of([&] {
-                softmax_cross_entropy(logits.to(type), labels_of({-100, 0}));
+    EXPECT_EQ(testing::error_text([&] {
+                softmax_cross_entropy(logits.to(type), make_labels({-100, 0}));
               }),
               "cross-entropy of 3 classes needs labels from 0 to 2, got -100 in row 0");
   }
   const std::string targets = "cross-entropy of logits [2, 3] needs labels [2] of type Long or floating targets [2, 3]";
-  EXPECT_EQ(testing::message_of([&] { softmax_cross_entropy(logits, labels_of({0})); }), targets + ", got Long [1]");
-  EXPECT_EQ(testing::message_of([&] { softmax_cross_entropy(logits, torch::zeros({2})); }),
+  EXPECT_EQ(testing::error_text([&] { softmax_cross_entropy(logits, make_labels({0})); }), targets + ", got Long [1]");
+  EXPECT_EQ(testing::error_text([&] { softmax_cross_entropy(logits, torch::zeros({2})); }),
             targets + ", got Float [2]");
-  EXPECT_EQ(testing::message_of([&] {
+  EXPECT_EQ(testing::error_text([&] {
               softmax_cross_entropy(logits, torch::zeros({2, 3}, torch::kLong));
             }),
             targets + ", got Long [2, 3]");
-  EXPECT_EQ(testing::message_of([&] {
-              softmax_cross_entropy(torch::zeros({2, 0}), labels_of({0, 0}));
+  EXPECT_EQ(testing::error_text([&] {
+              softmax_cross_entropy(torch::zeros({2, 0}), make_labels({0, 0}));
             }),
             "cross-entropy needs floating logits [B,K] with K >= 1, got Float [2, 0]");
-  EXPECT_EQ(testing::message_of([&] {
-              softmax_cross_entropy(logits, labels_of({0, 1}), 1);
+  EXPECT_EQ(testing::error_text([&] {
+              softmax_cross_entropy(logits, make_labels({0, 1}), 1);
             }),
             "label smoothing must be at least 0 and below 1, got 1");
 }

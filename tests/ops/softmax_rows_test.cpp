@@ -84,9 +84,9 @@ TEST(SoftmaxRows, GradientsFollowDifferences) {
 }
 
 TEST(SoftmaxRows, SecondDerivativesAreThoseOfTorch) {
-  const auto second = [](const at::Tensor& values, const auto& softmax_of) {
+  const auto second = [](const at::Tensor& values, const auto& softmax) {
     const at::Tensor x = values.detach().clone().requires_grad_(true);
-    const at::Tensor loss = softmax_of(x).square().sum();
+    const at::Tensor loss = softmax(x).square().sum();
     const at::Tensor gradient = torch::autograd::grad({loss}, {x}, {}, true, /*create_graph=*/true)[0];
     return torch::autograd::grad({gradient.square().sum()}, {x})[0];
   };
@@ -97,8 +97,8 @@ TEST(SoftmaxRows, SecondDerivativesAreThoseOfTorch) {
 
 TEST(SoftmaxRows, OtherShapesAndTypesAreErrors) {
   const std::string needs = "the softmax of rows needs a floating matrix [R,C], got ";
-  EXPECT_EQ(testing::message_of([] { softmax_rows(torch::zeros({3})); }), needs + "Float [3]");
-  EXPECT_EQ(testing::message_of([] { softmax_rows(torch::zeros({1, 3}, torch::kLong)); }), needs + "Long [1, 3]");
+  EXPECT_EQ(testing::error_text([] { softmax_rows(torch::zeros({3})); }), needs + "Float [3]");
+  EXPECT_EQ(testing::error_text([] { softmax_rows(torch::zeros({1, 3}, torch::kLong)); }), needs + "Long [1, 3]");
 }
 
 }  // namespace sparsight::softmax_rows_test

@@ -21,7 +21,7 @@ std::shared_ptr<Optimizer> make(std::vector<OptimizedParameter> parameters, cons
   return optimizers().make("factored_adam", settings, "optimizer", std::move(parameters));
 }
 
-at::Tensor state_of(const Optimizer& optimizer, const std::string& name) {
+at::Tensor find_state(const Optimizer& optimizer, const std::string& name) {
   for (const auto& [key, tensor] : optimizer.state())
     if (key == name) return tensor;
   return {};
@@ -55,11 +55,11 @@ TEST(FactoredAdam, S38_ReproducesT17) {
     const at::Tensor value = at::zeros({2, 3}, type), gradient = matrix(kGradient, type);
     const auto optimizer = make({{"w", value, true}});
     expect_near(step(*optimizer, value, gradient, 0.01), kFirstStep, tolerance);
-    expect_near(state_of(*optimizer, "w/row"), {0.000046667, 0.000056667}, 1e-9);
-    expect_near(state_of(*optimizer, "w/column"), {0.000085000, 0.000020000, 0.000050000}, 1e-9);
+    expect_near(find_state(*optimizer, "w/row"), {0.000046667, 0.000056667}, 1e-9);
+    expect_near(find_state(*optimizer, "w/column"), {0.000085000, 0.000020000, 0.000050000}, 1e-9);
     expect_near(step(*optimizer, value, gradient / 2, 0.01), kSecondStep, tolerance);
-    expect_near(state_of(*optimizer, "w/row"), {0.000058287, 0.000070777}, 1e-9);
-    expect_near(state_of(*optimizer, "w/column"), {0.000106165, 0.000024980, 0.000062450}, 1e-9);
+    expect_near(find_state(*optimizer, "w/row"), {0.000058287, 0.000070777}, 1e-9);
+    expect_near(find_state(*optimizer, "w/column"), {0.000106165, 0.000024980, 0.000062450}, 1e-9);
   }
 }
 

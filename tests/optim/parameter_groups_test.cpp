@@ -19,8 +19,8 @@ std::vector<ParameterGroup> groups(const std::string& text) {
   return parameter_groups_from(Json::parse(text), "train.param_groups");
 }
 
-std::string error_of(const std::string& text) {
-  return testing::message_of<UsageError>([&] {
+std::string parse_error(const std::string& text) {
+  return testing::error_text<UsageError>([&] {
     std::vector<OptimizedParameter> list = parameters();
     apply_groups(groups(text), "train.param_groups", list);
   });
@@ -59,16 +59,17 @@ TEST(ParameterGroups, SetRateAndDecayOfWhatTheyName) {
 }
 
 TEST(ParameterGroups, RefuseWhatFitsNoParameterOrTwoGroups) {
-  EXPECT_EQ(error_of(R"([{"parameters": ["head"]}])"), "");
-  EXPECT_NE(error_of(R"([{"parameters": ["ruoter"]}])").find("did you mean \"router\"?"), std::string::npos);
-  EXPECT_NE(error_of(R"([{"parameters": ["heda.weight"]}])").find("did you mean \"head.weight\"?"), std::string::npos);
-  EXPECT_NE(error_of(R"([{"parameters": ["router"]}, {"parameters": ["blocks.1"]}])")
+  EXPECT_EQ(parse_error(R"([{"parameters": ["head"]}])"), "");
+  EXPECT_NE(parse_error(R"([{"parameters": ["ruoter"]}])").find("did you mean \"router\"?"), std::string::npos);
+  EXPECT_NE(parse_error(R"([{"parameters": ["heda.weight"]}])").find("did you mean \"head.weight\"?"),
+            std::string::npos);
+  EXPECT_NE(parse_error(R"([{"parameters": ["router"]}, {"parameters": ["blocks.1"]}])")
                 .find("train.param_groups[0] and [1] both name blocks.1.mlp.router.weight"),
             std::string::npos);
-  EXPECT_NE(error_of(R"([{"lr_factor": 2}])").find("train.param_groups[0] names no parameters"), std::string::npos);
-  EXPECT_NE(error_of(R"([{"parameters": ["head"], "lr": 2}])").find("unknown setting train.param_groups[0].lr"),
+  EXPECT_NE(parse_error(R"([{"lr_factor": 2}])").find("train.param_groups[0] names no parameters"), std::string::npos);
+  EXPECT_NE(parse_error(R"([{"parameters": ["head"], "lr": 2}])").find("unknown setting train.param_groups[0].lr"),
             std::string::npos);
-  EXPECT_NE(error_of(R"([{"parameters": ["head"], "lr_factor": -1}])").find("train.param_groups[0].lr_factor"),
+  EXPECT_NE(parse_error(R"([{"parameters": ["head"], "lr_factor": -1}])").find("train.param_groups[0].lr_factor"),
             std::string::npos);
 }
 

@@ -87,7 +87,7 @@ TEST(RecipeSchedule, TheLinearDecayCanBeginWithTheTraining) {
 }
 
 TEST(RecipeSchedule, TwoLengthsOfTheWarmUpAreRefused) {
-  EXPECT_EQ(testing::message_of<UsageError>([] {
+  EXPECT_EQ(testing::error_text<UsageError>([] {
               cosine({{"warmup_epochs", 1}, {"warmup_steps", 5}}, {10, 100});
             }),
             "schedule.warmup_epochs and schedule.warmup_steps both set the length of the warm-up; set one to 0");

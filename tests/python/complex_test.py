@@ -14,7 +14,7 @@ def imaginary(*shape):
     return torch.randn(*shape, dtype=torch.complex64)
 
 
-def config_of(router):
+def make_config(router):
     return router._configs[True, True]
 
 
@@ -28,7 +28,7 @@ class Complex(unittest.TestCase):
 
     def route(self, capacity=None, **given):
         router = sparsight.Router("softmax_topk", D, E, capacity=capacity)
-        arguments = {"config": config_of(router), "tokens": torch.randn(N, D), "images": 1,
+        arguments = {"config": make_config(router), "tokens": torch.randn(N, D), "images": 1,
                      "weights": [w.detach() for w in router._weights()], "seed": torch.tensor(3), "valid": None, "token_id": None,
                      "target": None, "sample_names": "", "samples": [], "priority": None, **given}
         return ops.route(*arguments.values())
@@ -71,7 +71,7 @@ class Complex(unittest.TestCase):
     def test_what_a_router_learns_from(self):
         router = sparsight.Router("balanced_batchwise", D, E)
         weights, valid = [w.detach() for w in router._weights()], torch.ones(N, dtype=torch.bool)
-        call = lambda scores, count, valid=valid: ops.router_post_step_update(config_of(router), D, weights, [scores], [count], [valid],
+        call = lambda scores, count, valid=valid: ops.router_post_step_update(make_config(router), D, weights, [scores], [count], [valid],
                                                                               [], [])
         scores, count = torch.rand(N, E), torch.ones(E, dtype=torch.long)
         call(scores, count)

@@ -19,7 +19,7 @@ SETUP = {"describe_router", "pack_moe_mlp", "init_router", "list_losses", "list_
 ROUTE, LOSS = 0, 2  # RoutingCallKind
 
 
-def router_of(name, weigh=None, **options):
+def make_router(name, weigh=None, **options):
     router = sparsight.Router(name, D, E, losses=weigh, **options)
     for parameter in router.parameters():
         torch.nn.init.normal_(parameter)
@@ -28,10 +28,10 @@ def router_of(name, weigh=None, **options):
 
 def choosing():
     """Every router that does not mix tokens."""
-    return [router for router in map(router_of, ROUTERS) if not router.soft]
+    return [router for router in map(make_router, ROUTERS) if not router.soft]
 
 
-def weights_of(router):
+def leaves(router):
     return [weight.detach().requires_grad_(weight.requires_grad) for weight in router._weights()]
 
 
@@ -50,25 +50,25 @@ def decisions(soft):
     valid = torch.ones(B * S, dtype=torch.bool)
     valid[[4, 5, 10, 11]] = False
     for name in ROUTERS:
-        router = router_of(name, {"router_z": 0.1}, capacity=1.0)
+        router = make_router(name, {"router_z": 0.1}, capacity=1.0)
         if router.soft != soft:
             continue
         for training in (True, False):
             for given in ([None] * 3, [valid, torch.randint(100, (B * S,)), target()]):
-                inputs = [router._configs[training, True], images().view(-1, D).requires_grad_(), B, weights_of(router)]
+                inputs = [router._configs[training, True], images().view(-1, D).requires_grad_(), B, leaves(router)]
                 yield name, [*inputs, *(given[:1] if soft else [torch.tensor(3), *given, "", []])], {}
 
 
 def route():
     yield from decisions(soft=False)
-    router = router_of("softmax_topk")
-    yield "given samples", [router._configs[True, True], images().view(-1, D), B, weights_of(router), torch.tensor(3), None, None,
+    router = make_router("softmax_topk")
+    yield "given samples", [router._configs[True, True], images().view(-1, D), B, leaves(router), torch.tensor(3), None, None,
                           None, "noise", [torch.randn(B * S, E)]], {}
-    router = router_of("softmax_topk", capacity={"factor": 1.0, "priority": "given"})
-    yield "given priorities", [router._configs[True, True], images().view(-1, D).requires_grad_(), B, weights_of(router),
+    router = make_router("softmax_topk", capacity={"factor": 1.0, "priority": "given"})
+    yield "given priorities", [router._configs[True, True], images().view(-1, D).requires_grad_(), B, leaves(router),
                                torch.tensor(3), None, None, None, "", [], torch.rand(B * S)], {}
-    router = router_of("per_image", prefix=1)
-    yield "class token", [router._configs[True, True], images().view(-1, D).requires_grad_(), B, weights_of(router),
+    router = make_router("per_image", prefix=1)
+    yield "class token", [router._configs[True, True], images().view(-1, D).requires_grad_(), B, leaves(router),
                           torch.tensor(3), None, None, None, "", []], {}
 
 
@@ -104,7 +104,7 @@ def router_post_step_update():
         if router.needs_post_step_update:
             r = router(images())
             groups = [[r.group_scores.detach()], [r.group_chosen.sum(0)]] if router.groups else [[], []]
-            yield router.name, [router._configs[True, True], D, [w.detach() for w in weights_of(router)], [r.scores.detach()],
+            yield router.name, [router._configs[True, True], D, [w.detach() for w in leaves(router)], [r.scores.detach()],
                                 [r.chosen_count], [torch.ones(B * S, dtype=torch.bool)], *groups], {}
 
 
@@ -175,16 +175,16 @@ class Gradients(unittest.TestCase):
     def test_a_load_loss_without_noise_is_refused(self):
         for name in {router.name for router in choosing()} - set(NOISY):
             with self.subTest(name), self.assertRaisesRegex(ValueError, "load = 0.1 needs router noise"):
-                router_of(name, {"load": 0.1})
+                make_router(name, {"load": 0.1})
         with self.assertRaisesRegex(ValueError, "vmoe_load = 0.1 needs router noise"):
-            router_of("softmax_topk", {"vmoe_load": 0.1}, noise=0)
+            make_router("softmax_topk", {"vmoe_load": 0.1}, noise=0)
 
     def test_every_router_with_every_loss(self):
         # By default the threshold loss gives scores no gradient, on purpose.
         weigh = {**dict.fromkeys(LOSSES, 0.1), "threshold_score_gradient": True}
         for name in ROUTERS:
             with self.subTest(name):
-                router = router_of(name, {key: weigh[key] for key in weigh if name in NOISY or key not in NEED_NOISE}).double()
+                router = make_router(name, {key: weigh[key] for key in weigh if name in NOISY or key not in NEED_NOISE}).double()
                 names = [n for n, _ in router.named_parameters()]
                 given = {} if router.soft else {"seed": 3, "target": target().double()}
 

@@ -28,7 +28,7 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-RouterInput input_of(int64_t images, const ForwardMode& mode = ForwardMode::training()) {
+RouterInput make_input(int64_t images, const ForwardMode& mode = ForwardMode::training()) {
   return {test::random_tensor({images * kPerImage, kWidth}, 3, torch::kFloat),
           {images, kPerImage, 1, 3, 3},
           "moe",
@@ -40,7 +40,7 @@ RouterInput input_of(int64_t images, const ForwardMode& mode = ForwardMode::trai
 Problems undeclared_draws(Router& router) {
   std::set<std::string> requested;
   for (const ForwardMode& mode : {ForwardMode::training(), ForwardMode::evaluation()}) {
-    RouterInput input = input_of(kImages, mode);
+    RouterInput input = make_input(kImages, mode);
     input.context.requested = &requested;
     router.route(input);
   }
@@ -59,7 +59,7 @@ Problems wrong_losses(Router& router) {
     if (has(loss_names(), loss.name)) problems.push_back("calls its own loss " + loss.name + ", as one of all routers");
     if (!(loss.weight > 0)) problems.push_back("has no weight for its own loss " + loss.name);
     for (const int64_t images : {kImages, int64_t{0}}) {
-      const at::Tensor value = loss.value(router.route(input_of(images)));
+      const at::Tensor value = loss.value(router.route(make_input(images)));
       if (value.defined() && (value.dim() != 0 || !std::isfinite(value.item<double>())))
         problems.push_back(cat("its loss ", loss.name, " is no finite scalar for ", images, " images"));
       if (value.defined() && images > 0 && !value.requires_grad())
@@ -72,15 +72,15 @@ Problems wrong_losses(Router& router) {
 // Router::route refuses metrics that are not finite or whose names change.
 Problems wrong_metrics(Router& router) {
   try {
-    router.route(input_of(kImages));
-    router.route(input_of(0));
+    router.route(make_input(kImages));
+    router.route(make_input(0));
   } catch (const Error& error) {
     return {error.what()};
   }
   return {};
 }
 
-Problems problems_of(Router& router) {
+Problems find_problems(Router& router) {
   Problems all;
   for (const Problems& found : {undeclared_draws(router), wrong_losses(router), wrong_metrics(router)})
     all.insert(all.end(), found.begin(), found.end());
@@ -135,7 +135,7 @@ TEST_P(DeclarationsOfRouter, AreWhatItDoes) {
   });
   const auto router = make_router({{"router", settings}}, {kWidth, kExperts});
   initialize(*router, 1);
-  EXPECT_EQ(problems_of(*router), Problems());
+  EXPECT_EQ(find_problems(*router), Problems());
   EXPECT_FALSE(router->needs_target());  // not by default: data without super-classes is the usual case
 }
 
@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, DeclarationsOfRouter, ::testing::ValuesIn(cho
 
 TEST(Declarations, TheChecksFindWhatIsWrong) {
   FakeRouter fake;
-  EXPECT_EQ(problems_of(fake), Problems());
+  EXPECT_EQ(find_problems(fake), Problems());
   fake.samples = true;
   EXPECT_EQ(undeclared_draws(fake), Problems{"samples \"surprise\" without saying so"});
   fake.paper = {{"importence", 0.1}, {"load", 0}};
@@ -176,7 +176,7 @@ TEST(Declarations, LossesThatNeedATargetAreThoseWithoutAValueWhereThereIsNone) {
   initialize(*router, 1);
   for (const RoutingLoss& loss : routing_losses()) {
     EXPECT_FALSE(loss.help.empty()) << loss.name;
-    Routing routing = router->route(input_of(kImages));
+    Routing routing = router->route(make_input(kImages));
     routing.threshold = routing.scores.detach().mean(0);
     EXPECT_EQ(loss.value(routing, LossVariants()).defined(), !loss.needs_target) << loss.name;
     routing.target = torch::full({kImages, kExperts}, 1.0 / kExperts);
@@ -190,7 +190,7 @@ TEST(Declarations, ALossHasANameOfItsOwn) {
     const auto add = [&] {
       add_routing_loss({name, "", [](const Routing&, const LossVariants&) { return at::Tensor(); }});
     };
-    EXPECT_EQ(testing::message_of<UsageError>(add),
+    EXPECT_EQ(testing::error_text<UsageError>(add),
               "[losses] already has a setting \"" + name + "\"; register the loss under another name");
   }
 }
@@ -202,7 +202,7 @@ TEST(Declarations, ARouterIsRegisteredOnce) {
   };
   const auto make = [](const None&, RouterShape) { return std::make_shared<FakeRouter>(); };
   list.add<None>("mine", "", make);
-  EXPECT_EQ(testing::message_of<UsageError>([&] { list.add<None>("mine", "", make); }),
+  EXPECT_EQ(testing::error_text<UsageError>([&] { list.add<None>("mine", "", make); }),
             "there is a router \"mine\" already; register it under another name");
 }
 

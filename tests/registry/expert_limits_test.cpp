@@ -161,7 +161,7 @@ TEST_P(ExpertsAtTheirLimits, WeightsInBf16AnswerLikeTheSameNumbersInFp32) {
 }
 
 TEST_P(ExpertsAtTheirLimits, TokensOfAnotherWidthAreRefusedInWords) {
-  EXPECT_EQ(testing::message_of([&] {
+  EXPECT_EQ(testing::error_text([&] {
               run_layer(*layer(), torch::zeros({kTokens, 7}), kImages);
             }),
             "the MoE layer moe takes tokens [N, 8], got [40, 7]");

@@ -34,7 +34,7 @@ Json on(const std::vector<std::string>& keys, const Json& settings) {
 }
 
 // The axes on which a chart draws the table's values, "x" and "y": those of some layer that has a title.
-std::set<std::string> axes_of(const Json& spec) {
+std::set<std::string> find_axes(const Json& spec) {
   std::set<std::string> found;
   for (const Json& layer : spec.at("layer"))
     for (const char* axis : {"x", "y"}) {
@@ -121,13 +121,13 @@ TEST_P(EveryFigure, RunsAtItsSmallestScaleWithoutData) {
   EXPECT_FALSE(result_markdown(outcome).empty());
   const std::vector<Chart> charts = result_charts(outcome);
   for (const Chart& chart : charts) {
-    const std::set<std::string> drawn = axes_of(chart.spec);
+    const std::set<std::string> drawn = find_axes(chart.spec);
     EXPECT_TRUE(drawn.contains("x") && drawn.contains("y")) << chart.title << ": " << chart.spec.dump();
   }
 }
 
 // What the claims say of jobs with these results.
-std::vector<Claim> claims_of(const Figure& figure, const testing::ClaimResult& result) {
+std::vector<Claim> result_claims(const Figure& figure, const testing::ClaimResult& result) {
   const FigureRun run{Scale::paper, "", "nowhere"};
   const std::vector<Json> jobs = figure.jobs(run);
   std::vector<Json> results;
@@ -149,7 +149,7 @@ TEST_P(EveryFigure, EachClaimCanHoldCanFailAndCanBeUndecided) {
   tables.push_back([](const Json&) { return Json::object(); });  // nothing measured
   std::map<std::string, std::set<std::string>> verdicts;
   for (const testing::ClaimResult& table : tables)
-    for (const Claim& claim : claims_of(figure_, table)) {
+    for (const Claim& claim : result_claims(figure_, table)) {
       const bool of_seeds = claim.seeds.has_value();
       EXPECT_TRUE(!claim.holds || !claim.test.empty()) << claim.text << ": no test is named";
       if (claim.holds) verdicts[claim.text].insert(*claim.holds ? "holds" : "fails");
@@ -191,19 +191,19 @@ std::vector<std::string> names() {
   return names;
 }
 
-std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Figures, EveryFigure, ::testing::ValuesIn(names()), name_of);
+INSTANTIATE_TEST_SUITE_P(Figures, EveryFigure, ::testing::ValuesIn(names()), test_name);
 
 TEST(Figures, HaveNamesOfTheirOwn) {
   const std::vector<std::string> all = names();
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size());
-  EXPECT_NE(testing::message_of<UsageError>([] { find_figure("pmoe/fig33"); }).find("did you mean \"pmoe/fig3\"?"),
+  EXPECT_NE(testing::error_text<UsageError>([] { find_figure("pmoe/fig33"); }).find("did you mean \"pmoe/fig3\"?"),
             std::string::npos);
 }
 

@@ -207,7 +207,7 @@ TEST_P(EveryModel, GivesItsInnerResultsByName) {
     EXPECT_TRUE(test::near(one.taps.at(name), out.taps.at(name), 1e-6)) << name;
   }
   input.taps = {names[0] + "x"};
-  const std::string message = testing::message_of<UsageError>([&] { model->forward(input); });
+  const std::string message = testing::error_text<UsageError>([&] { model->forward(input); });
   EXPECT_NE(message.find("unknown tap of the model \"" + names[0] + "x\"; did you mean \"" + names[0] + "\"?"),
             std::string::npos)
       << message;

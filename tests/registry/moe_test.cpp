@@ -27,7 +27,7 @@ std::shared_ptr<Experts> make_experts(const std::string& name, uint64_t seed) {
   return experts;
 }
 
-RouterInput input_of(const at::Tensor& tokens) {
+RouterInput make_input(const at::Tensor& tokens) {
   return {tokens, {kImages, kPerImage, 1, 3, 3}, "moe", ForwardMode::training(), {1, 2}};
 }
 
@@ -71,7 +71,7 @@ class EveryRouter : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryRouter, MakesAConsistentRouting) {
   auto router = make_router(GetParam(), 1);
-  const Routing r = router->route(input_of(tokens()));
+  const Routing r = router->route(make_input(tokens()));
   EXPECT_EQ(r.tokens, kTokens);
   EXPECT_EQ(r.experts, kExperts);
   const int64_t assignments = r.token.size(0);
@@ -94,7 +94,7 @@ TEST_P(EveryRouter, MakesAConsistentRouting) {
 TEST_P(EveryRouter, TrainsThroughItsGates) {
   auto router = make_router(GetParam(), 1);
   const at::Tensor x = tokens().requires_grad_(true);
-  const at::Tensor gate = router->route(input_of(x)).gate;
+  const at::Tensor gate = router->route(make_input(x)).gate;
   if (!gate.requires_grad()) {  // routers without anything to learn
     EXPECT_TRUE(router->parameters().empty());
     return;
@@ -140,7 +140,7 @@ TEST_P(EveryRouter, GivesPaddingNoExpert) {
   at::Tensor x = tokens();
   const at::Tensor valid = torch::arange(kTokens, torch::kLong).remainder(kPerImage) < 7;
   x.masked_fill_(valid.logical_not().unsqueeze(1), std::numeric_limits<float>::quiet_NaN());
-  RouterInput input = input_of(x);
+  RouterInput input = make_input(x);
   input.context.valid = valid;
   const at::Tensor padding = torch::nonzero(valid.logical_not()).squeeze(1);
   for (const bool training : {true, false}) {
@@ -160,7 +160,7 @@ TEST_P(EveryRouter, GivesPaddingNoExpert) {
 TEST_P(EveryRouter, DecidesTheSameAfterItsParametersAreCopiedByName) {
   auto router = make_router(GetParam(), 1), other = make_router(GetParam(), 2);
   copy_parameters(*router, *other);
-  RouterInput input = input_of(tokens());
+  RouterInput input = make_input(tokens());
   input.mode = ForwardMode::evaluation();
   const Routing a = router->route(input), b = other->route(input);
   EXPECT_TRUE(torch::equal(a.expert, b.expert));
@@ -227,7 +227,7 @@ TEST_P(EveryLoss, IsAFiniteDifferentiableScalarOrAbsentForEveryRouter) {
     for (const std::string& name : router_names(false)) {
       auto router = make_router(name, 1);
       const at::Tensor x = tokens().requires_grad_(true);
-      Routing routing = router->route(input_of(x));
+      Routing routing = router->route(make_input(x));
       // Fields of only some routers or guided batches.
       routing.target = torch::full({kImages, kExperts}, 1.0 / kExperts);
       if (!routing.threshold.defined() && routing.scores.defined()) routing.threshold = routing.scores.detach().mean(0);

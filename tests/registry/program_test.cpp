@@ -248,7 +248,7 @@ std::string reason(const std::string& name) {
 }
 
 std::string compile_error(const ImageModel& model) {
-  return testing::message_of([&] { model.compile(); });
+  return testing::error_text([&] { model.compile(); });
 }
 
 }  // namespace
@@ -324,7 +324,7 @@ TEST(Program, RefusesWhatTheTokensLack) {
     engine::Session session;
     cpu::OwnThreads threads(1);
     const at::Tensor x = pixels(1);
-    return testing::message_of(
+    return testing::error_text(
         [&] { program.run(session, threads, {.pixels = x.const_data_ptr<float>(), .images = 1}); });
   };
   EXPECT_EQ(refused({{"router", {{"name", "patch_choice"}, {"eval_patches", 17}}}}),
@@ -342,10 +342,10 @@ TEST(Program, RefusesWhatOnlyTensorsCanDo) {
   EXPECT_NE(refused({{"capacity", {{"factor", 1.0}, {"priority", "given"}}}}).find("given"), std::string::npos);
 }
 
-std::string name_of(const ::testing::TestParamInfo<Form>& info) { return info.param.name; }
-INSTANTIATE_TEST_SUITE_P(Models, EveryProgram, ::testing::ValuesIn(model_forms()), name_of);
-INSTANTIATE_TEST_SUITE_P(Routers, EveryProgram, ::testing::ValuesIn(router_forms()), name_of);
-INSTANTIATE_TEST_SUITE_P(Kinds, EveryProgram, ::testing::ValuesIn(kind_forms()), name_of);
-INSTANTIATE_TEST_SUITE_P(Settings, EveryProgram, ::testing::ValuesIn(other_forms()), name_of);
+std::string test_name(const ::testing::TestParamInfo<Form>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(Models, EveryProgram, ::testing::ValuesIn(model_forms()), test_name);
+INSTANTIATE_TEST_SUITE_P(Routers, EveryProgram, ::testing::ValuesIn(router_forms()), test_name);
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryProgram, ::testing::ValuesIn(kind_forms()), test_name);
+INSTANTIATE_TEST_SUITE_P(Settings, EveryProgram, ::testing::ValuesIn(other_forms()), test_name);
 
 }  // namespace sparsight::program_test

@@ -173,7 +173,7 @@ TEST_P(RouterAtItsLimits, TokensOfAnotherWidthAreRefusedInWords) {
   auto l = layer();
   for (const int64_t width : {kWidth - 1, kWidth + 1}) {
     const at::Tensor x = torch::zeros({kTokens, width});
-    EXPECT_EQ(testing::message_of([&] { run_layer(*l, x, kImages); }),
+    EXPECT_EQ(testing::error_text([&] { run_layer(*l, x, kImages); }),
               cat("the MoE layer moe takes tokens [N, 8], got [40, ", width, "]"));
   }
 }
@@ -194,7 +194,7 @@ TEST_P(RouterAtItsLimits, WeightsOfAnotherShapeAreRefusedInWords) {
     ASSERT_FALSE(router.empty());
     LoadOptions strict;
     strict.strict = true;
-    const std::string text = testing::message_of([&] { load_weights(*own, named_weights(*other), strict); });
+    const std::string text = testing::error_text([&] { load_weights(*own, named_weights(*other), strict); });
     const auto what = [&](const std::string& name, const at::Tensor& in_file) {
       const at::Tensor mine = *own->named_parameters().find(name);
       return cat(name, " (", in_file.sizes(), " in the file, ", mine.sizes(), " in the model)");
@@ -265,7 +265,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, RouterAtItsLimits, ::testing::ValuesIn(router
 namespace {
 
 // A routing of two choices a token, from logits, noisy logits, noise scales and scores [N,E] and gates [N,2].
-Routing routing_of(const std::vector<at::Tensor>& rows, const at::Tensor& valid) {
+Routing make_routing(const std::vector<at::Tensor>& rows, const at::Tensor& valid) {
   Routing r;
   r.tokens = rows[0].size(0), r.experts = kExperts;
   r.layout = {kImages, r.tokens / kImages, 0, 0, 0};
@@ -303,8 +303,8 @@ TEST_P(LossAtItsLimits, PaddingCountsInNothing) {
   }
   LossVariants variants;
   variants.threshold_score_gradient = true;
-  const at::Tensor got = loss().value(routing_of(padded, valid), variants);
-  const at::Tensor want = loss().value(routing_of(alone, {}), variants);
+  const at::Tensor got = loss().value(make_routing(padded, valid), variants);
+  const at::Tensor want = loss().value(make_routing(alone, {}), variants);
   ASSERT_TRUE(got.defined() && want.defined());
   EXPECT_TRUE(test::near(got, want, 1e-10));
   got.backward();

@@ -38,7 +38,7 @@ struct Example {
   std::map<std::string, at::Tensor> samples = {};
 };
 
-Example example_of(const std::string& router) {
+Example make_example(const std::string& router) {
   // The worked example of GMoE's router: cosines of (3,4) with (1,0), (0,1), (1,1), over the temperature 1/2, are 1.2
   // 1.6 1.979899, their softmax .213992 .319238 .466770.
   if (router == "cosine")
@@ -205,7 +205,7 @@ class RouterSettings : public ::testing::TestWithParam<SettingCase> {};
 
 TEST_P(RouterSettings, DecideWhoIsChosenAndTheGates) {
   const SettingCase& c = GetParam();
-  const Example example = example_of(c.router);
+  const Example example = make_example(c.router);
   Json settings = example.settings;
   settings.update(c.settings);
   for (const auto type : {torch::kFloat, torch::kDouble}) {

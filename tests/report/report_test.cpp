@@ -119,7 +119,7 @@ TEST(Report, ShowsWhatRoutersReportThemselves) {
 TEST(Report, OfManyCellsTheWorstAreListed) {
   Json record = testing::eval_record("test", 7, 0.5);
   record["cells"] = Json::array();
-  const auto page_of = [&](int classes) {
+  const auto make_page = [&](int classes) {
     record["cells"] = Json::array();
     for (int i = 0; i < classes; ++i)  // the last is the worst, then that before it
       record["cells"].push_back({{"class", "c" + std::to_string(i)},
@@ -130,7 +130,7 @@ TEST(Report, OfManyCellsTheWorstAreListed) {
     run.log = sort_metrics({record});
     return report_page(run);
   };
-  const std::string grid = page_of(256), list = page_of(6000);
+  const std::string grid = make_page(256), list = make_page(6000);
   EXPECT_NE(grid.find("<td>c0</td>"), std::string::npos);
   EXPECT_EQ(grid.find("(worst"), std::string::npos);
   EXPECT_NE(list.find("<th>Class (worst 50 of 6000 combinations)</th>"), std::string::npos);

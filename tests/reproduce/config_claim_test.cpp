@@ -9,7 +9,7 @@
 namespace sparsight::config_claim_test {
 namespace {
 
-using testing::message_of;
+using testing::error_text;
 
 TEST(ConfigClaim, ReadsTheHeader) {
   const auto claims = read_claims(
@@ -28,7 +28,7 @@ TEST(ConfigClaim, ReadsTheHeader) {
 
 TEST(ConfigClaim, SaysWhichLineIsWrong) {
   const auto message = [](const std::string& line) {
-    return message_of<UsageError>([&] { read_claims("\n" + line + "\n", "x.toml"); });
+    return error_text<UsageError>([&] { read_claims("\n" + line + "\n", "x.toml"); });
   };
   for (const char* line : {"# claim: test accuracy >= 97.0", "# claim: test accuracy > 97 %", "# claim: fast",
                            "# claim: test accuracy >= -1 %", "# claim: test accuracy >= 97.0 % or so",

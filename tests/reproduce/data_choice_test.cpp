@@ -12,7 +12,7 @@
 namespace sparsight::data_choice_test {
 namespace {
 
-using testing::message_of;
+using testing::error_text;
 using testing::TemporaryFolder;
 
 const std::vector<DataChoice> kDigits = {{"mnist", "glyphs for MNIST"}};
@@ -35,7 +35,7 @@ TEST(ReadData, ASubstituteIsUsedOnlyWhereItIsAskedFor) {
   EXPECT_EQ(data.kind, RunData::Kind::synthetic);
   EXPECT_EQ(data.text, "glyphs for MNIST");
   const TemporaryFolder folder;
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(error_text([&] {
               read_data(kDigits, {Scale::small, folder.path()});
             }),
             "mnist is not complete: there is no t10k-images-idx3-ubyte or t10k-images-idx3-ubyte.gz in " +

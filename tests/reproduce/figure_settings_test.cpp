@@ -11,7 +11,7 @@
 namespace sparsight::figure_settings_test {
 namespace {
 
-using testing::message_of;
+using testing::error_text;
 
 struct ToySettings {
   Repeats repeats;
@@ -25,7 +25,7 @@ ToySettings toy_settings(Scale scale) { return {{scale == Scale::paper ? 5 : 2}}
 
 Figure figure_with_settings() {
   Figure figure = testing::toy_figure();
-  figure.settings = settings_of(toy_settings);
+  figure.settings = make_settings(toy_settings);
   return figure;
 }
 
@@ -43,11 +43,11 @@ TEST(FigureSettings, RefuseWhatIsNotDeclared) {
   const Figure figure = figure_with_settings();
   FigureRun run;
   run.settings = {{"trails", 2}};
-  EXPECT_EQ(message_of<UsageError>([&] { figure_settings(figure, run); }),
+  EXPECT_EQ(error_text<UsageError>([&] { figure_settings(figure, run); }),
             "unknown setting trails; did you mean \"trials\"? (known: trials, first_seed, samples)");
   run.settings = {{"samples", {0}}};
-  EXPECT_EQ(message_of<UsageError>([&] { figure_settings(figure, run); }), "samples must be from 1 to 1000, got 0");
-  EXPECT_EQ(message_of<UsageError>([&] { figure_settings(testing::toy_figure(), run); }),
+  EXPECT_EQ(error_text<UsageError>([&] { figure_settings(figure, run); }), "samples must be from 1 to 1000, got 0");
+  EXPECT_EQ(error_text<UsageError>([&] { figure_settings(testing::toy_figure(), run); }),
             "toy/line has no settings; leave --set out");
 }
 

@@ -32,7 +32,7 @@ TEST(ImageDeviation, SharesOfEqualSignErrTogetherAndADifferenceApart) {
 // only: b = 2.5, c = 0.5 of 12, variance (b + c - (b - c)^2 / 12) / 12^2; with the mean over the 10 images, 0.2,
 // instead of that over 12 as the centre, 10 images give 1.6 and the added two 1.
 TEST(ImageDeviation, OfPairedImagesCountsThoseThatDiffer) {
-  const ImageShare a{50, 10, false, outcomes_of("1111100000")}, b{30, 10, false, outcomes_of("1110000000")};
+  const ImageShare a{50, 10, false, to_outcomes("1111100000")}, b{30, 10, false, to_outcomes("1110000000")};
   EXPECT_NEAR(image_deviation(a, b), 100 * std::sqrt(1.6 + 1) / 12, 1e-12);
   ImageShare unknown = b;
   unknown.outcomes.clear();
@@ -47,7 +47,7 @@ Figure two_models() {
 }
 
 // The rows of two models, with accuracies of seeds 0, 1, ... over 200 images.
-ResultTable table_of(const std::vector<double>& ours, const std::vector<double>& theirs) {
+ResultTable error_table(const std::vector<double>& ours, const std::vector<double>& theirs) {
   std::vector<Json> jobs, results;
   for (const auto& [name, all] : {std::pair("ours", ours), std::pair("theirs", theirs)})
     for (size_t seed = 0; seed < all.size(); ++seed) {
@@ -63,16 +63,16 @@ Claim not_below(const ResultTable& table) {
 
 // One image in 200 that makes the difference in every seed decides nothing; 20 do.
 TEST(Claims, OneImageDecidesNothing) {
-  EXPECT_EQ(not_below(table_of({99.5, 99.5, 99.5}, {100, 100, 100})).holds, std::nullopt);
-  EXPECT_EQ(not_below(table_of({90, 90, 90}, {100, 100, 100})).holds, false);
-  const Claim above = not_below(table_of({100, 100, 100}, {90, 90, 90}));
+  EXPECT_EQ(not_below(error_table({99.5, 99.5, 99.5}, {100, 100, 100})).holds, std::nullopt);
+  EXPECT_EQ(not_below(error_table({90, 90, 90}, {100, 100, 100})).holds, false);
+  const Claim above = not_below(error_table({100, 100, 100}, {90, 90, 90}));
   EXPECT_EQ(above.holds, true);
   EXPECT_EQ(above.test, "over shared seeds and test images, 95 % interval not below 0");
 }
 
 // At 0 or 100 % both models are equal, which shows nothing about them, but another point may.
 TEST(Claims, TiesInEverySeedShowNothingAlone) {
-  EXPECT_EQ(not_below(table_of({100, 100}, {100, 100})).holds, std::nullopt);
+  EXPECT_EQ(not_below(error_table({100, 100}, {100, 100})).holds, std::nullopt);
   std::vector<Json> jobs, results;
   for (const int samples : {1, 2})
     for (const char* name : {"ours", "theirs"})
@@ -121,7 +121,7 @@ int decided(const Equals& equals, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   int verdicts = 0;
   for (int number = 0; number < kTables; ++number) {
-    ResultTable table = table_of({}, {});
+    ResultTable table = error_table({}, {});
     for (const char* name : {"ours", "theirs"}) {
       ResultRow row;
       row.settings = {{"model", name}, {"samples", 1}};

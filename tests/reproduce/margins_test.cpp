@@ -19,7 +19,7 @@ ResultTable two(const std::vector<std::optional<double>>& ours, const std::vecto
 // The jackknife of a difference of means is the paired difference: 1, 2 and 3, with t(0.975, 2) = 4.3027 and standard
 // error 1 / sqrt(3).
 TEST(Estimate, IsThePairedDifference) {
-  const Estimate found = estimate(two({11, 22, 33}, {10, 20, 30}), difference_of(kOurs, kTheirs, "accuracy"));
+  const Estimate found = estimate(two({11, 22, 33}, {10, 20, 30}), row_difference(kOurs, kTheirs, "accuracy"));
   EXPECT_EQ(found.seeds, 3);
   EXPECT_NEAR(*found.value, 2, 1e-12);
   ASSERT_EQ(found.parts.size(), 3u);
@@ -30,17 +30,17 @@ TEST(Estimate, IsThePairedDifference) {
 
 TEST(Estimate, LeavesOutSeedsThatOneOfBothLacks) {
   const Estimate found =
-      estimate(two({11, 22, std::nullopt, 7}, {10, 20, 99}), difference_of(kOurs, kTheirs, "accuracy"));
+      estimate(two({11, 22, std::nullopt, 7}, {10, 20, 99}), row_difference(kOurs, kTheirs, "accuracy"));
   EXPECT_EQ(found.seeds, 2);
   EXPECT_NEAR(*found.value, 1.5, 1e-12);
-  const Estimate apart = estimate(two({std::nullopt, 22}, {10}), difference_of(kOurs, kTheirs, "accuracy"));
+  const Estimate apart = estimate(two({std::nullopt, 22}, {10}), row_difference(kOurs, kTheirs, "accuracy"));
   EXPECT_EQ(apart.seeds, 0);
   EXPECT_FALSE(apart.value);
-  EXPECT_FALSE(estimate(two({1, 2}, {}), difference_of(kOurs, kTheirs, "accuracy")).value);
+  EXPECT_FALSE(estimate(two({1, 2}, {}), row_difference(kOurs, kTheirs, "accuracy")).value);
 }
 
 TEST(Judge, SaysUndecidedWithTheSeedsThatDoNotDecide) {
-  const Claim claim = judge(two({60, 62, 61}, {61, 60, 61}), "t", {{difference_of(kOurs, kTheirs, "accuracy")}});
+  const Claim claim = judge(two({60, 62, 61}, {61, 60, 61}), "t", {{row_difference(kOurs, kTheirs, "accuracy")}});
   EXPECT_FALSE(claim.holds);
   EXPECT_EQ(verdict_text(claim), "undecided at 3 seeds");
   EXPECT_NE(claim.test.find("95 % interval"), std::string::npos);
@@ -50,13 +50,13 @@ TEST(Judge, SaysUndecidedWithTheSeedsThatDoNotDecide) {
 // one of -1.0 and -1.1 alone has -2 to -0.4, which with twenty margins is not enough.
 TEST(Judge, ManyMarginsNeedMoreToFail) {
   const ResultTable table = two({0, 0}, {1.0, 1.1});
-  const Margin margin{difference_of(kOurs, kTheirs, "accuracy")};
+  const Margin margin{row_difference(kOurs, kTheirs, "accuracy")};
   EXPECT_EQ(judge(table, "t", {margin}).holds, false);
   EXPECT_FALSE(judge(table, "t", std::vector<Margin>(20, margin)).holds);
 }
 
 TEST(Judge, ABoundShowsOnlyOneSide) {
-  Margin margin{difference_of(kOurs, kTheirs, "accuracy")};
+  Margin margin{row_difference(kOurs, kTheirs, "accuracy")};
   const ResultTable above = two({5, 5.1}, {1, 1}), below = two({1, 1}, {5, 5.1});
   margin.bound = Margin::Bound::upper;
   EXPECT_FALSE(judge(above, "t", {margin}).holds);

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::TemporaryFolder;
 
-FigureChart chart_of(FigureChart::Kind kind) {
+FigureChart make_chart(FigureChart::Kind kind) {
   FigureChart chart{kind, "x", "y", "model", "", false, false, {{"half", 20.0}}};
   if (kind == FigureChart::Kind::heat) chart.y = "model", chart.series = "", chart.measure = "y";
   return chart;
@@ -31,8 +31,8 @@ FigureChart chart_of(FigureChart::Kind kind) {
 // y = 10 x + 0.5 +- 0.5 everywhere, with a chart of each kind.
 struct Drawn {
   explicit Drawn(const std::string& synthetic = "") : figure(testing::toy_figure()) {
-    figure.charts = {chart_of(FigureChart::Kind::line), chart_of(FigureChart::Kind::bars),
-                     chart_of(FigureChart::Kind::heat)};
+    figure.charts = {make_chart(FigureChart::Kind::line), make_chart(FigureChart::Kind::bars),
+                     make_chart(FigureChart::Kind::heat)};
     outcome.figure = &figure;
     if (!synthetic.empty()) outcome.data.kind = RunData::Kind::synthetic, outcome.data.text = synthetic;
     const std::vector<Json> jobs = figure.jobs({});
@@ -45,7 +45,7 @@ struct Drawn {
   FigureOutcome outcome;
 };
 
-Json rows_of(const Chart& chart, const std::string& source) {
+Json data_rows(const Chart& chart, const std::string& source) {
   Json rows = Json::array();
   for (const Json& row : chart.spec.at("data").at("values"))
     if (row.at("source") == source) rows.push_back(row);
@@ -55,7 +55,7 @@ Json rows_of(const Chart& chart, const std::string& source) {
 TEST(ResultCharts, OursWithBarsAndThePapersBeside) {
   const std::vector<Chart> charts = result_charts(Drawn().outcome);
   ASSERT_EQ(charts.size(), 4u);  // line, bars, heat maps of ours and of the paper
-  const Json ours = rows_of(charts[0], "ours"), paper = rows_of(charts[0], "paper");
+  const Json ours = data_rows(charts[0], "ours"), paper = data_rows(charts[0], "paper");
   ASSERT_EQ(ours.size(), 6u);
   EXPECT_EQ(ours[2].at("x"), 4);
   EXPECT_EQ(ours[2].at("series"), "ours");
@@ -71,7 +71,7 @@ TEST(ResultCharts, OursWithBarsAndThePapersBeside) {
 TEST(ResultCharts, SyntheticDataIsNotComparedWithThePaper) {
   const std::vector<Chart> charts = result_charts(Drawn("glyphs").outcome);
   ASSERT_EQ(charts.size(), 3u);
-  EXPECT_TRUE(rows_of(charts[0], "paper").empty());
+  EXPECT_TRUE(data_rows(charts[0], "paper").empty());
 }
 
 TEST(ResultCharts, LongNotesAreBelowEachOtherAndWholeNumbersHaveNoFractionsBetweenThem) {
@@ -84,11 +84,11 @@ TEST(ResultCharts, LongNotesAreBelowEachOtherAndWholeNumbersHaveNoFractionsBetwe
 
 TEST(ResultCharts, LogarithmicAxesTakePositiveNumbersOnly) {
   Drawn drawn;
-  drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
+  drawn.figure.charts = {make_chart(FigureChart::Kind::line)};
   drawn.figure.charts[0].logarithmic_x = drawn.figure.charts[0].logarithmic_y = true;
   drawn.outcome.table.rows[0].deviation[0] = 100;  // of 10.5: the lower end would be negative
   Chart chart = result_charts(drawn.outcome).at(0);
-  EXPECT_EQ(rows_of(chart, "ours")[0].at("low"), 10.5);
+  EXPECT_EQ(data_rows(chart, "ours")[0].at("low"), 10.5);
   EXPECT_NE(chart.spec.dump().find("\"log\""), std::string::npos);
   drawn.outcome.table.rows[0].mean[0] = -1;
   drawn.figure.charts[0].logarithmic_x = false;
@@ -99,11 +99,11 @@ TEST(ResultCharts, LogarithmicAxesTakePositiveNumbersOnly) {
 // In a chart of y against itself every point is at (y, y), with its x as text; the paper's too, without text.
 TEST(ResultCharts, XCanBeAMeasureAndPointsHaveLabels) {
   Drawn drawn;
-  FigureChart chart = chart_of(FigureChart::Kind::line);
+  FigureChart chart = make_chart(FigureChart::Kind::line);
   chart.x = "y", chart.label = "x", chart.logarithmic_x = true;
   drawn.figure.charts = {chart};
   const Chart with_labels = result_charts(drawn.outcome).at(0);
-  const Json ours = rows_of(with_labels, "ours"), paper = rows_of(with_labels, "paper");
+  const Json ours = data_rows(with_labels, "ours"), paper = data_rows(with_labels, "paper");
   ASSERT_EQ(ours.size(), 6u);
   EXPECT_EQ(ours[2].at("x"), 40.5);
   EXPECT_EQ(ours[2].at("value"), 40.5);
@@ -121,7 +121,7 @@ TEST(ResultCharts, XCanBeAMeasureAndPointsHaveLabels) {
 }
 
 // The layers of a chart whose data are not the table's.
-std::vector<Json> own_data_of(const Json& spec) {
+std::vector<Json> find_own_data(const Json& spec) {
   std::vector<Json> all;
   for (const Json& layer : spec.at("layer"))
     if (layer.contains("data")) all.push_back(layer.at("data").at("values"));
@@ -131,9 +131,9 @@ std::vector<Json> own_data_of(const Json& spec) {
 // y = 10 x + 0.5 by any power: the fit is the line itself with power 1.
 TEST(ResultCharts, AGuideIsFittedToOurMeansFromAnXOn) {
   Drawn drawn;
-  drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
+  drawn.figure.charts = {make_chart(FigureChart::Kind::line)};
   drawn.figure.charts[0].guide = {"a + b x", 1, 1};
-  const Json rows = rows_of(result_charts(drawn.outcome).at(0), "a + b x");
+  const Json rows = data_rows(result_charts(drawn.outcome).at(0), "a + b x");
   ASSERT_EQ(rows.size(), 2 * 41u);  // two series
   EXPECT_EQ(rows[0].at("x"), 1);
   EXPECT_NEAR(rows[0].at("value").get<double>(), 10.5, 1e-9);
@@ -141,12 +141,12 @@ TEST(ResultCharts, AGuideIsFittedToOurMeansFromAnXOn) {
   EXPECT_NEAR(rows[40].at("x").get<double>(), 4, 1e-9);
   EXPECT_NEAR(rows[40].at("value").get<double>(), 40.5, 1e-9);
   drawn.figure.charts[0].guide->from = 2;  // two points determine any curve
-  EXPECT_TRUE(rows_of(result_charts(drawn.outcome).at(0), "a + b x").empty());
+  EXPECT_TRUE(data_rows(result_charts(drawn.outcome).at(0), "a + b x").empty());
 }
 
 TEST(ResultCharts, ASeriesWithOneXIsALineAcrossTheChart) {
   Drawn drawn;
-  drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
+  drawn.figure.charts = {make_chart(FigureChart::Kind::line)};
   const auto rules_without_x = [&] {
     size_t count = 0;
     const Chart chart = result_charts(drawn.outcome).at(0);
@@ -162,7 +162,7 @@ TEST(ResultCharts, ASeriesWithOneXIsALineAcrossTheChart) {
 // Three models at 1, 2 and 4 operations, each a series of its own.
 TEST(ResultCharts, SeriesOfOneXEachArePoints) {
   Drawn drawn;
-  FigureChart chart = chart_of(FigureChart::Kind::line);
+  FigureChart chart = make_chart(FigureChart::Kind::line);
   chart.series = "x";
   drawn.figure.charts = {chart};
   for (size_t i = 3; i < 6; ++i) drawn.outcome.table.rows[i].mean[0].reset();  // theirs
@@ -175,10 +175,10 @@ TEST(ResultCharts, SeriesOfOneXEachArePoints) {
 
 TEST(ResultCharts, NamedPositionsAndErrorBarsSideBySide) {
   Drawn drawn;
-  drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
+  drawn.figure.charts = {make_chart(FigureChart::Kind::line)};
   drawn.figure.charts[0].positions = {{"l* = 2", 2}};
   const Chart chart = result_charts(drawn.outcome).at(0);
-  EXPECT_EQ(own_data_of(chart.spec).back(), Json::array({{{"x", 2}, {"name", "l* = 2"}}}));
+  EXPECT_EQ(find_own_data(chart.spec).back(), Json::array({{{"x", 2}, {"name", "l* = 2"}}}));
   std::set<double> offsets;
   for (const Json& layer : chart.spec.at("layer"))
     if (layer.at("mark").contains("xOffset")) offsets.insert(layer.at("mark").at("xOffset").get<double>());
@@ -188,9 +188,9 @@ TEST(ResultCharts, NamedPositionsAndErrorBarsSideBySide) {
 TEST(ResultCharts, ThePapersDeviationsAreDrawn) {
   Drawn drawn;
   drawn.figure.paper = {{{"model", "ours"}, {"x", 4}, {"y", 30}, {"y_deviation", 2.0}}};
-  drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
+  drawn.figure.charts = {make_chart(FigureChart::Kind::line)};
   const Chart chart = result_charts(drawn.outcome).at(0);
-  const Json row = rows_of(chart, "paper").at(0);
+  const Json row = data_rows(chart, "paper").at(0);
   EXPECT_EQ(row.at("low"), 28);
   EXPECT_EQ(row.at("high"), 32);
   const auto dashed_rules = [](const Chart& of) {
@@ -209,9 +209,9 @@ TEST(HeatMapSpec, TheGuideFollowsTheContourAtHalf) {
   for (const int x : {1, 2, 3})
     for (int y = 1; y <= 6; ++y) marks.push_back({x, y, "", false, std::clamp(0.5 + 0.5 * (y - 2 - x), 0.0, 1.0), 0});
   FigureChart chart{FigureChart::Kind::heat, "x", "y", "", "share"};
-  EXPECT_TRUE(own_data_of(heat_map_spec(chart, marks, "share")).empty());
+  EXPECT_TRUE(find_own_data(heat_map_spec(chart, marks, "share")).empty());
   chart.guide = {"a + b x", 1, 0};
-  const Json spec = heat_map_spec(chart, marks, "share"), curve = own_data_of(spec).at(0);
+  const Json spec = heat_map_spec(chart, marks, "share"), curve = find_own_data(spec).at(0);
   EXPECT_EQ(curve.front().at("x"), 1);
   EXPECT_NEAR(curve.front().at("y").get<double>(), 3, 1e-9);
   EXPECT_NEAR(curve.back().at("y").get<double>(), 5, 1e-9);

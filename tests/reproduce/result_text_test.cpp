@@ -66,7 +66,7 @@ TEST(ResultText, NotesAboutARunFollowThoseOfTheFigure) {
   fixture.figure.run_notes = [](const FigureRun& run) {
     return std::vector<std::string>{"in " + run.folder, "of " + scale_name(run.scale)};
   };
-  EXPECT_EQ(notes_of(fixture.outcome), (std::vector<std::string>{"drawn by hand", "in run", "of smoke"}));
+  EXPECT_EQ(outcome_notes(fixture.outcome), (std::vector<std::string>{"drawn by hand", "in run", "of smoke"}));
   EXPECT_EQ(result_json(fixture.outcome).at("notes"), Json({"drawn by hand", "in run", "of smoke"}));
   EXPECT_NE(result_markdown(fixture.outcome).find("- drawn by hand\n- in run\n- of smoke\n"), std::string::npos);
 }

@@ -9,7 +9,7 @@
 
 namespace sparsight::results_test {
 
-using testing::message_of;
+using testing::error_text;
 using testing::toy_figure;
 
 Json y(double value) { return {{"y", value}}; }
@@ -66,7 +66,7 @@ TEST(ResultTable, MeansAndDeviationsOverSeeds) {
   EXPECT_FALSE(table.mean({{"model", "nobody"}, {"x", 1}}, "y").has_value());
   EXPECT_FALSE(table.mean({{"x", 1}}, "y").has_value()) << "an axis is missing";
   EXPECT_FALSE(table.mean(one, "z").has_value());
-  EXPECT_EQ(table.values_of("x"), (std::vector<Json>{1, 2, 4}));
+  EXPECT_EQ(table.axis_values("x"), (std::vector<Json>{1, 2, 4}));
 }
 
 TEST(ResultTable, NumbersOfSyntheticDataAreNotComparedWithThePaper) {
@@ -77,8 +77,8 @@ TEST(ResultTable, NumbersOfSyntheticDataAreNotComparedWithThePaper) {
 }
 
 TEST(Scale, Names) {
-  EXPECT_EQ(scale_name(scale_of("paper")), "paper");
-  EXPECT_EQ(message_of<UsageError>([] { scale_of("papr"); }),
+  EXPECT_EQ(scale_name(find_scale("paper")), "paper");
+  EXPECT_EQ(error_text<UsageError>([] { find_scale("papr"); }),
             "unknown scale \"papr\"; did you mean \"paper\"? (known: smoke, small, paper)");
 }
 

@@ -21,7 +21,7 @@ namespace sparsight::run_figure_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::message_of;
+using testing::error_text;
 using testing::TemporaryFolder;
 using testing::toy_figure;
 
@@ -134,7 +134,7 @@ TEST(RunFigure, StopsBetweenJobs) {
     if (counted(count) == 2) set_interrupted(true);
     return measure(job, run);
   };
-  const std::string message = message_of([&] { run_figure(figure, request_in(folder)); });
+  const std::string message = error_text([&] { run_figure(figure, request_in(folder)); });
   set_interrupted(false);
   EXPECT_EQ(message, "interrupted after 3 of 12 jobs; run the same command again to continue");
 }
@@ -152,7 +152,7 @@ TEST(RunFigure, PassesAStopOnToItsProcesses) {
     while (counted(folder.path("ready")) < 2) usleep(10000);
     set_interrupted(true);
   });
-  const std::string message = message_of([&] { run_figure(figure, request); });
+  const std::string message = error_text([&] { run_figure(figure, request); });
   user.join();
   set_interrupted(false);
   EXPECT_EQ(message, "interrupted after 0 of 12 jobs; run the same command again to continue");
@@ -165,14 +165,14 @@ TEST(RunFigure, AProgramThatDoesNoJobsIsAnError) {
   FigureRequest request = request_in(folder);
   request.processes = 2;
   request.worker_command = {"/bin/sh", "-c", "echo '{\"level\": \"error\", \"message\": \"no disk\"}'; exit 1"};
-  EXPECT_EQ(message_of([&] { run_figure(figure, request); }), "no disk");
+  EXPECT_EQ(error_text([&] { run_figure(figure, request); }), "no disk");
   request.worker_command = {"/bin/sh", "-c", "exit 3"};
-  EXPECT_EQ(message_of([&] { run_figure(figure, request); }), "a worker process ended with exit code 3");
+  EXPECT_EQ(error_text([&] { run_figure(figure, request); }), "a worker process ended with exit code 3");
   request.worker_command = {"/bin/true"};
-  EXPECT_EQ(message_of([&] { run_figure(figure, request); }),
+  EXPECT_EQ(error_text([&] { run_figure(figure, request); }),
             "worker processes end without finishing a job; the last one ended with exit code 0");
   request.worker_command = {"/no/such/program"};
-  EXPECT_NE(message_of([&] { run_figure(figure, request); }).find("cannot start /no/such/program"), std::string::npos);
+  EXPECT_NE(error_text([&] { run_figure(figure, request); }).find("cannot start /no/such/program"), std::string::npos);
 }
 
 // A shell script instead of a worker: it takes the job's lock, writes its process ID, and dies.
@@ -225,7 +225,7 @@ TEST(RunFigure, OtherDataInTheSameFolderIsAnErrorWithBothFingerprints) {
   const std::string first = outcome.data.fingerprint;
   request.run.data = others.path();
   const std::string second = read_data(figure.data, request.run).fingerprint;
-  EXPECT_EQ(message_of([&] { run_figure(figure, request); }),
+  EXPECT_EQ(error_text([&] { run_figure(figure, request); }),
             cat(folder.path("run"), " holds toy/line at scale small, data ", first,
                 ", not toy/line at scale small, data ", second, "; choose another folder with --run"));
 }

@@ -47,7 +47,7 @@ TEST(TrainJob, GoesOnInTheFolderOfItsJob) {
     while (!over && (!fs::exists(metrics, error) || fs::file_size(metrics, error) == 0)) usleep(200);
     set_interrupted(true);
   });
-  const std::string message = testing::message_of([&] { train_in_job(sections, folder.path("cut")); });
+  const std::string message = testing::error_text([&] { train_in_job(sections, folder.path("cut")); });
   over = true;
   user.join();
   set_interrupted(false);
@@ -64,7 +64,7 @@ TEST(TrainJob, UnknownSettingsAreRefused) {
   const testing::TemporaryFolder folder;
   Json sections = tiny_sections(1);
   sections["train"]["epoch"] = 3;
-  EXPECT_NE(testing::message_of([&] { train_in_job(sections, folder.path("job")); }).find("did you mean"),
+  EXPECT_NE(testing::error_text([&] { train_in_job(sections, folder.path("job")); }).find("did you mean"),
             std::string::npos);
   EXPECT_FALSE(fs::exists(folder.path("job")));
 }

@@ -22,7 +22,7 @@ std::vector<float> grey_pixels(int64_t images) {
   return std::vector<float>(static_cast<size_t>(images * 3 * test::kVitSide * test::kVitSide), 0.5F);
 }
 
-int status_of(const std::function<void()>& call) {
+int call_status(const std::function<void()>& call) {
   try {
     call();
   } catch (const Error& error) {
@@ -62,7 +62,7 @@ TEST(InferHpp, SplitsABatch) {
   pixels[0] = 1;
   const Prediction prediction = session.classify_pixels(pixels, {2, 3, test::kVitSide, test::kVitSide});
   EXPECT_EQ(prediction.images, 2);
-  EXPECT_NE(prediction.probabilities_of(0)[0], prediction.probabilities_of(1)[0]);
+  EXPECT_NE(prediction.read_probabilities(0)[0], prediction.read_probabilities(1)[0]);
   EXPECT_EQ(prediction.features.size(), 2U * test::kVitWidth);
 }
 
@@ -76,27 +76,27 @@ TEST(InferHpp, PassesOnWhatTheCallersFunctionThrows) {
   EXPECT_THROW(session.classify_pixels(grey_pixels(1), kOneImage), std::out_of_range);
   EXPECT_EQ(calls, 2);
   session.set_on_routing([&](int64_t, const Routing&) { return false; });
-  EXPECT_EQ(status_of([&] { session.classify_pixels(grey_pixels(1), kOneImage); }), SPARSIGHT_INFER_STOPPED);
+  EXPECT_EQ(call_status([&] { session.classify_pixels(grey_pixels(1), kOneImage); }), SPARSIGHT_INFER_STOPPED);
   session.set_on_routing({});
   EXPECT_EQ(session.classify_pixels(grey_pixels(1), kOneImage).images, 1);
 }
 
 TEST(InferHpp, RaisesErrors) {
   Session session(vit_model());
-  EXPECT_EQ(status_of([] { Model("no such file"); }), SPARSIGHT_INFER_BAD_MODEL);
-  EXPECT_EQ(status_of([&] {
+  EXPECT_EQ(call_status([] { Model("no such file"); }), SPARSIGHT_INFER_BAD_MODEL);
+  EXPECT_EQ(call_status([&] {
               session.classify_pixels(grey_pixels(1), {2, 3, test::kVitSide, test::kVitSide});
             }),
             SPARSIGHT_INFER_BAD_ARGUMENT);
-  EXPECT_EQ(status_of([&] {
+  EXPECT_EQ(call_status([&] {
               session.classify_pixels(grey_pixels(1), {1, 3, -1, INT64_MAX});
             }),
             SPARSIGHT_INFER_BAD_ARGUMENT);
-  EXPECT_EQ(status_of([&] { session.classify_image(std::vector<uint8_t>(10), 4, 5, 3); }),
+  EXPECT_EQ(call_status([&] { session.classify_image(std::vector<uint8_t>(10), 4, 5, 3); }),
             SPARSIGHT_INFER_BAD_ARGUMENT);
-  EXPECT_EQ(status_of([&] { session.classify_encoded(bytes_of_text("a text")); }), SPARSIGHT_INFER_BAD_IMAGE);
-  EXPECT_EQ(status_of([&] { session.set_threads(-1); }), SPARSIGHT_INFER_BAD_ARGUMENT);
-  EXPECT_EQ(status_of([&] { session.routings(); }), SPARSIGHT_INFER_BAD_ARGUMENT);
+  EXPECT_EQ(call_status([&] { session.classify_encoded(bytes_of_text("a text")); }), SPARSIGHT_INFER_BAD_IMAGE);
+  EXPECT_EQ(call_status([&] { session.set_threads(-1); }), SPARSIGHT_INFER_BAD_ARGUMENT);
+  EXPECT_EQ(call_status([&] { session.routings(); }), SPARSIGHT_INFER_BAD_ARGUMENT);
 }
 
 }  // namespace sparsight::infer

@@ -75,7 +75,7 @@ bool is_watched(const char* path) {
   return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == 0);
 }
 
-const char* path_of(int descriptor, char* path) {
+const char* descriptor_path(int descriptor, char* path) {
   char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
   const ssize_t length = readlink(link, path, PATH_MAX - 1);
@@ -104,7 +104,7 @@ Fault next(const char* operation, const char* path) {
 Fault next(const char* operation, int descriptor) {
   if (!plan().folder) return Fault::none;
   char path[PATH_MAX];
-  return next(operation, path_of(descriptor, path));
+  return next(operation, descriptor_path(descriptor, path));
 }
 
 [[noreturn]] void die() {

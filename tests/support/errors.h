@@ -9,7 +9,7 @@ namespace sparsight::testing {
 
 // "" if `code` raises no `Kind` (other errors pass through).
 template <class Kind = Error, class Code>
-std::string message_of(Code code) {
+std::string error_text(Code code) {
   try {
     code();
   } catch (const Kind& error) {

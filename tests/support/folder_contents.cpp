@@ -53,7 +53,7 @@ std::string tensor_content(const std::string& bytes) {
   return names.dump() + bytes.substr(sizeof header + header);
 }
 
-std::string content_of(const fs::path& file) {
+std::string read_content(const fs::path& file) {
   const std::string name = file.filename(), ending = file.extension();
   if (name == "env.json" || name == "stages.csv" || name == "lock") return "";
   const std::string bytes = read_file(file, size_t{1} << 30);
@@ -65,15 +65,15 @@ std::string content_of(const fs::path& file) {
 }  // namespace
 
 std::map<std::string, std::string> folder_contents(const std::string& folder) {
-  if (fs::is_regular_file(folder)) return {{"", content_of(folder)}};
+  if (fs::is_regular_file(folder)) return {{"", read_content(folder)}};
   std::map<std::string, std::string> contents;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
-    contents[fs::relative(entry.path(), folder)] = entry.is_regular_file() ? content_of(entry.path()) : "folder";
+    contents[fs::relative(entry.path(), folder)] = entry.is_regular_file() ? read_content(entry.path()) : "folder";
   return contents;
 }
 
-std::string difference_of(const std::map<std::string, std::string>& found,
-                          const std::map<std::string, std::string>& expected) {
+std::string find_difference(const std::map<std::string, std::string>& found,
+                            const std::map<std::string, std::string>& expected) {
   for (const auto& [name, content] : expected) {
     const auto other = found.find(name);
     if (other == found.end()) return name + " is missing";

@@ -13,7 +13,7 @@ namespace sparsight::testing {
 std::map<std::string, std::string> folder_contents(const std::string& folder);
 
 // The first difference, "" if there is none.
-std::string difference_of(const std::map<std::string, std::string>& found,
-                          const std::map<std::string, std::string>& expected);
+std::string find_difference(const std::map<std::string, std::string>& found,
+                            const std::map<std::string, std::string>& expected);
 
 }  // namespace sparsight::testing

@@ -9,7 +9,7 @@
 namespace sparsight::testing {
 
 template <class Work>
-std::string warnings_of(Work work) {
+std::string collect_warnings(Work work) {
   std::ostringstream text;
   LogSettings settings;
   settings.stream = &text;

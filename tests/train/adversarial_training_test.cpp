@@ -61,7 +61,7 @@ std::shared_ptr<Algorithm> make(const std::string& name, const LinearCase& setup
   return algorithms().make(name, settings, "algorithm", setup.context);
 }
 
-Batch batch_of(const std::vector<float>& pixels, const std::vector<int64_t>& labels) {
+Batch labelled_batch(const std::vector<float>& pixels, const std::vector<int64_t>& labels) {
   Batch batch;
   const auto count = static_cast<int64_t>(labels.size());
   batch.images = torch::tensor(pixels).view({count, 1, 2, 2});
@@ -97,7 +97,7 @@ double largest_change(const at::Tensor& images, const at::Tensor& from) {
 TEST(PgdTraining, A31_AttacksAtTheCurrentWeightsAndUpdatesOnTheAttackedBatch) {
   const LinearCase setup = linear_setup({2, -1, 0, 1});
   const auto algorithm = make("pgd_training", setup);
-  const UpdateResult result = update(*algorithm, batch_of({.5, .5, .5, .5}, {1}));
+  const UpdateResult result = update(*algorithm, labelled_batch({.5, .5, .5, .5}, {1}));
   EXPECT_EQ(result.not_finite, "");
   const LinearPixels& model = *setup.model;
   EXPECT_EQ(model.attacked.size(), 10u);
@@ -108,7 +108,7 @@ TEST(PgdTraining, A31_AttacksAtTheCurrentWeightsAndUpdatesOnTheAttackedBatch) {
     EXPECT_NEAR(at(model.w, i), before[i] + .294317 * moved[i], 1e-6);
   }
   // The second step attacks at the new weights: w_2 is above 0 now.
-  update(*algorithm, batch_of({.5, .5, .5, .5}, {1}), 1);
+  update(*algorithm, labelled_batch({.5, .5, .5, .5}, {1}), 1);
   EXPECT_NEAR(at(model.trained[1], 2), .5 - e, 1e-6);
 }
 
@@ -128,7 +128,7 @@ TEST(PgdTraining, A31_ClipsTheGradientAtGlobalNorm10) {
   setup.context.train.task_weight = 1000;
   setup.context.train.clip_norm = 10;
   const at::Tensor before = setup.model->w.detach().clone();
-  update(*make("pgd_training", setup), batch_of({.5, .5, .5, .5}, {1}));
+  update(*make("pgd_training", setup), labelled_batch({.5, .5, .5, .5}, {1}));
   EXPECT_NEAR((setup.model->w.detach() - before).norm().item<double>(), 10, 1e-4);
 }
 
@@ -161,7 +161,7 @@ TEST(PgdTraining, KeepsEpsilonAndPixelRange) {
 
 TEST(PgdTraining, L2StepsAreAlongTheGradient) {
   const LinearCase setup = linear_setup({3, 0, 4, 0});
-  update(*make("pgd_training", setup, {{"norm", "l2"}, {"epsilon", .1}}), batch_of({.5, .5, .5, .5}, {1}));
+  update(*make("pgd_training", setup, {{"norm", "l2"}, {"epsilon", .1}}), labelled_batch({.5, .5, .5, .5}, {1}));
   const double moved[] = {.5 - .06, .5, .5 - .08, .5};  // .1 * (3, 4) / 5
   for (int i = 0; i < 4; ++i) EXPECT_NEAR(at(setup.model->trained[0], i), moved[i], 1e-6);
 }
@@ -181,7 +181,7 @@ TEST(AdversarialTraining, RefusesAnEpsilonThatAllowsEverything) {
   setup.model->set_definition({{}, {1, 2, 2, 2}, {}});
   for (const char* name : {"pgd_training", "trades", "free", "fast"}) {
     const auto message = [&](const Json& settings) {
-      return testing::message_of<UsageError>([&] { make(name, setup, settings); });
+      return testing::error_text<UsageError>([&] { make(name, setup, settings); });
     };
     EXPECT_NE(message({{"epsilon", 8}}).find("epsilon 8 of pixels in 0..1 lets every pixel have any value"),
               std::string::npos)
@@ -195,7 +195,7 @@ TEST(AdversarialTraining, RefusesAnEpsilonThatAllowsEverything) {
 
 TEST(PgdTraining, RefusesWhatThePaperDoesNotHave) {
   const LinearCase setup = linear_setup({1, 1, 1, 1});
-  EXPECT_NE(testing::message_of<UsageError>([&] {
+  EXPECT_NE(testing::error_text<UsageError>([&] {
               make("pgd_training", setup, {{"start", "ball"}});
             }).find("use preset = \"strict\""),
             std::string::npos);
@@ -206,7 +206,8 @@ TEST(PgdTraining, RefusesWhatThePaperDoesNotHave) {
 TEST(PgdTraining, LeavesTheWeightsWhereTheAttackIsNotFinite) {
   for (const char* norm : {"linf", "l2"}) {
     const LinearCase setup = linear_setup({2, -1, 0, std::numeric_limits<float>::quiet_NaN()});
-    const UpdateResult result = update(*make("pgd_training", setup, {{"norm", norm}}), batch_of({.5, .5, .5, .5}, {1}));
+    const UpdateResult result =
+        update(*make("pgd_training", setup, {{"norm", norm}}), labelled_batch({.5, .5, .5, .5}, {1}));
     EXPECT_EQ(result.not_finite, "loss");
     EXPECT_EQ(at(setup.model->w, 0), 2);
   }
@@ -218,7 +219,7 @@ TEST(PgdTraining, LeavesTheWeightsWhereTheAttackIsNotFinite) {
 TEST(FreeTraining, UpdatesTheWeightsInEveryReplayAndKeepsThePerturbation) {
   const LinearCase setup = linear_setup({2, 0, 0, 0});
   const auto algorithm = make("free", setup, {{"epsilon", .1}, {"replays", 3}});
-  const Batch batch = batch_of({.5, 0, 0, 0}, {1});
+  const Batch batch = labelled_batch({.5, 0, 0, 0}, {1});
   update(*algorithm, batch);
   EXPECT_NEAR(at(setup.model->w, 0), 2.3694174, 1e-6);
   EXPECT_EQ(setup.model->trained.size(), 3u);
@@ -256,7 +257,7 @@ double trades_loss(const at::Tensor& w, const at::Tensor& x, const at::Tensor& m
 TEST(Trades, UpdatesAlongTheGradientOfItsLoss) {
   const LinearCase setup = linear_setup({2, -1, 0, 1});
   const at::Tensor before = setup.model->w.detach().clone().to(torch::kDouble);
-  const Batch batch = batch_of({.5, .4, .3, .2}, {1});
+  const Batch batch = labelled_batch({.5, .4, .3, .2}, {1});
   const UpdateResult result = update(*make("trades", setup, {{"beta", 5}, {"epsilon", .1}}), batch);
   ASSERT_EQ(setup.model->trained.size(), 2u);
   EXPECT_EQ(setup.model->attacked.size(), 11u);  // one for the probabilities without attack

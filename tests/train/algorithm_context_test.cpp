@@ -48,7 +48,7 @@ TEST(TrainableParameters, LeaveOutWhatIsFrozenAndKnowTheirGroups) {
   }
   EXPECT_GT(routers, 0u);
   options.freeze = {"blokcs"};
-  EXPECT_NE(testing::message_of<UsageError>([&] {
+  EXPECT_NE(testing::error_text<UsageError>([&] {
               trainable_parameters(*given.model, options);
             }).find("did you mean \"blocks\"?"),
             std::string::npos);

@@ -48,7 +48,7 @@ std::string run(const testing::TemporaryFolder& folder, const std::string& name,
     start();
     return path;
   }
-  EXPECT_EQ(testing::message_of(start), "killed");
+  EXPECT_EQ(testing::error_text(start), "killed");
   std::string text = read_file(path + "/config.toml", 1 << 20);
   const std::string fails = "fail_at = 7";
   text.replace(text.find(fails), fails.size(), "fail_at = -1");
@@ -134,7 +134,7 @@ TEST(Erm, TakesTheWeightsMeanFromAStepOn) {
   const std::string late = run(folder, "late", {"train.swa_start=10"});
   EXPECT_TRUE(same_tensors(tensors_under(kAverageTensors, last(late).training), last(plain).weights));
   EXPECT_FALSE(same_tensors(tensors_under(kAverageTensors, last(path).training), last(plain).weights));
-  EXPECT_NE(testing::message_of<UsageError>([&] {
+  EXPECT_NE(testing::error_text<UsageError>([&] {
               run(folder, "both", {"train.swa_start=6", "train.ema_decay=0.9"});
             }).find("both average the weights"),
             std::string::npos);
@@ -160,7 +160,7 @@ TEST(Erm, FollowsParameterGroups) {
 }
 
 TEST(Algorithms, AnUnknownNameIsAnswered) {
-  EXPECT_NE(testing::message_of<UsageError>([] { config({"algorithm.name=emr"}); }).find("did you mean \"erm\"?"),
+  EXPECT_NE(testing::error_text<UsageError>([] { config({"algorithm.name=emr"}); }).find("did you mean \"erm\"?"),
             std::string::npos);
 }
 
@@ -173,7 +173,7 @@ TEST(Erm, NamesTheAuxiliaryLossThatIsNotFinite) {
     if (name.ends_with("router.weight")) tensor.mul_(1e25);
   write_checkpoint(folder.path("large.safetensors"), checkpoint);
   EXPECT_EQ(
-      testing::message_of([&] {
+      testing::error_text([&] {
         run(folder, "second",
             {"losses.router_z=0.001", "train.init_from=\"" + folder.path("large.safetensors") + "\""});
       }),

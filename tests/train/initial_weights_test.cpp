@@ -53,7 +53,7 @@ TEST(InitialWeights, StatisticsAloneAreNoWeights) {
   std::erase_if(tensors, [](const auto& entry) { return !is_pixel_statistics(entry.first); });
   ASSERT_EQ(tensors.size(), 2u);
   write_safetensors(folder.path("a.safetensors"), {tensors, {}});
-  EXPECT_NE(testing::message_of([&] {
+  EXPECT_NE(testing::error_text([&] {
               load_initial_weights(*model, folder.path("a.safetensors"));
             }).find("no tensor of the file fits"),
             std::string::npos);

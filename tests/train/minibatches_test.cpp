@@ -12,17 +12,17 @@ Batch numbered(int64_t number) {
   return batch;
 }
 
-int64_t number_of(const Batch& batch) { return batch.labels[0].item<int64_t>(); }
+int64_t first_label(const Batch& batch) { return batch.labels[0].item<int64_t>(); }
 
 TEST(Minibatches, AreReadWhenTheyAreAskedFor) {
   int64_t read = 0;
   Minibatches minibatches(4, [&] { return numbered(read++); });
   EXPECT_EQ(read, 0);
-  EXPECT_EQ(number_of(minibatches.next()), 0);
+  EXPECT_EQ(first_label(minibatches.next()), 0);
   EXPECT_EQ(read, 1);
   const std::vector<Batch> rest = minibatches.all();
   ASSERT_EQ(rest.size(), 3u);
-  EXPECT_EQ(number_of(rest[2]), 3);
+  EXPECT_EQ(first_label(rest[2]), 3);
   EXPECT_EQ(minibatches.left(), 0);
   EXPECT_THROW(minibatches.next(), std::logic_error);
 }
@@ -30,8 +30,8 @@ TEST(Minibatches, AreReadWhenTheyAreAskedFor) {
 TEST(Minibatches, CanBeAtHand) {
   Minibatches minibatches({numbered(7), numbered(8)});
   EXPECT_EQ(minibatches.left(), 2);
-  EXPECT_EQ(number_of(minibatches.next()), 7);
-  EXPECT_EQ(number_of(minibatches.next()), 8);
+  EXPECT_EQ(first_label(minibatches.next()), 7);
+  EXPECT_EQ(first_label(minibatches.next()), 8);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST(TrainingProgress, RefusesWhatIsDamaged) {
   EXPECT_THROW(training_progress_from(json, 12), Error);
   json = to_json(TrainingProgress{});
   json["step"] = {{"a", {1}}};
-  EXPECT_NE(testing::message_of([&] { training_progress_from(json, 12); }).find("step is object, allowed"),
+  EXPECT_NE(testing::error_text([&] { training_progress_from(json, 12); }).find("step is object, allowed"),
             std::string::npos);
   json = to_json(TrainingProgress{});
   json.erase("best_step");
@@ -56,7 +56,7 @@ TEST(TrainingProgress, RefusesNumbersThatNoRunHas) {
   const auto message = [](const char* key, const Json& value) {
     Json json = to_json(TrainingProgress{12, 10, 0.75, 8, 1, 3.5, {}});
     json[key] = value;
-    return testing::message_of([&] { training_progress_from(json, 12); });
+    return testing::error_text([&] { training_progress_from(json, 12); });
   };
   EXPECT_EQ(message("step", 12), "");
   EXPECT_EQ(

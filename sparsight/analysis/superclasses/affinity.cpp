@@ -80,17 +80,17 @@ at::Tensor normalised_affinity(const at::Tensor& affinity, double tau) {
   return normalised;
 }
 
-at::Tensor group_affinity(const at::Tensor& affinity, const std::vector<int64_t>& group_of) {
-  const int64_t n = affinity.size(0), groups = superclass_count(group_of);
-  SPARSIGHT_CHECK(std::ssize(group_of) == n);
+at::Tensor group_affinity(const at::Tensor& affinity, const std::vector<int64_t>& class_to_group) {
+  const int64_t n = affinity.size(0), groups = superclass_count(class_to_group);
+  SPARSIGHT_CHECK(std::ssize(class_to_group) == n);
   std::vector<double> sizes(static_cast<size_t>(groups));
-  for (const int64_t group : group_of) ++sizes[static_cast<size_t>(group)];
+  for (const int64_t group : class_to_group) ++sizes[static_cast<size_t>(group)];
   at::Tensor between = at::zeros({groups, groups}, at::kDouble);
   const double* a = affinity.const_data_ptr<double>();
   double* b = between.mutable_data_ptr<double>();
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j) {
-      const auto g = group_of[static_cast<size_t>(i)], h = group_of[static_cast<size_t>(j)];
+      const auto g = class_to_group[static_cast<size_t>(i)], h = class_to_group[static_cast<size_t>(j)];
       if (g < h) b[g * groups + h] += a[i * n + j];
     }
   for (int64_t g = 0; g < groups; ++g)

@@ -29,8 +29,8 @@ double volume(const at::Tensor& affinity);
 at::Tensor normalised_affinity(const at::Tensor& affinity, double tau);
 
 // [G,G] float64: the affinity of groups of classes: the mean of A over the pairs of classes of two groups, 0 on the
-// diagonal. group_of: [K] of 0 .. G-1, each used.
-at::Tensor group_affinity(const at::Tensor& affinity, const std::vector<int64_t>& group_of);
+// diagonal. class_to_group: [K] of 0 .. G-1, each used.
+at::Tensor group_affinity(const at::Tensor& affinity, const std::vector<int64_t>& class_to_group);
 
 // [n,n]: the rows and columns of `members`.
 at::Tensor affinity_among(const at::Tensor& affinity, const std::vector<int64_t>& members);

@@ -95,18 +95,18 @@ class AffinitySums {
 
 std::vector<int64_t> agglomerate(int64_t items, int64_t clusters, const MergeCost& cost, const MergeClusters& merge) {
   SPARSIGHT_CHECK(clusters >= 1 && clusters <= items);
-  std::vector<int64_t> cluster_of(static_cast<size_t>(items));
-  std::iota(cluster_of.begin(), cluster_of.end(), 0);
-  if (clusters == items) return cluster_of;
+  std::vector<int64_t> item_to_cluster(static_cast<size_t>(items));
+  std::iota(item_to_cluster.begin(), item_to_cluster.end(), 0);
+  if (clusters == items) return item_to_cluster;
   MergeCosts costs(items, cost);
   for (int64_t left = items; left > clusters; --left) {
     const auto [kept, gone] = costs.cheapest();
     merge(kept, gone);
-    for (int64_t& cluster : cluster_of)
+    for (int64_t& cluster : item_to_cluster)
       if (cluster == gone) cluster = kept;
     costs.update(kept, gone);
   }
-  return renumbered(cluster_of);
+  return renumbered(item_to_cluster);
 }
 
 std::vector<int64_t> ward(const at::Tensor& points, int64_t clusters) {

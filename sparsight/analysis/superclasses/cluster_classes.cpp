@@ -27,59 +27,60 @@ ClassClusters cluster_graph(const at::Tensor& affinity, int64_t clusters, const 
                   *embedding.gap, ", so its division into ", clusters,
                   " is one of several equally good ones; choose another number of super-classes or count more images");
   }
-  found.superclass_of = method.cluster(affinity, embedding.points, clusters);
+  found.class_to_superclass = method.cluster(affinity, embedding.points, clusters);
   return found;
 }
 
 // Splits the largest cluster (of several the first) in two.
-std::vector<int64_t> split_largest(std::vector<int64_t> cluster_of, const at::Tensor& affinity,
+std::vector<int64_t> split_largest(std::vector<int64_t> item_to_cluster, const at::Tensor& affinity,
                                    const ClusterOptions& options) {
-  const auto members = members_of(cluster_of);
+  const auto members = cluster_members(item_to_cluster);
   const auto largest = *std::ranges::max_element(members, {}, [](const auto& list) { return list.size(); });
   const at::Tensor among = affinity_among(affinity, largest);
-  std::vector<int64_t> half_of;
+  std::vector<int64_t> halves;
   if (volume(among) > 0) {
-    half_of = cluster_graph(among, 2, options).superclass_of;
+    halves = cluster_graph(among, 2, options).class_to_superclass;
   } else {
     log_warning("the ", largest.size(), " classes from class ", largest.front(),
                 " on are never taken for each other; they are split by their order");
-    for (size_t i = 0; i < largest.size(); ++i) half_of.push_back(2 * i >= largest.size());
+    for (size_t i = 0; i < largest.size(); ++i) halves.push_back(2 * i >= largest.size());
   }
   const int64_t added = std::ssize(members);
   for (size_t i = 0; i < largest.size(); ++i)
-    if (half_of[i] == 1) cluster_of[largest[i]] = added;
-  return renumbered(cluster_of);
+    if (halves[i] == 1) item_to_cluster[largest[i]] = added;
+  return renumbered(item_to_cluster);
 }
 
 // Merges the smallest cluster (of several the first) into the one with the largest mean affinity to it.
-std::vector<int64_t> merge_smallest(std::vector<int64_t> cluster_of, const at::Tensor& affinity) {
-  const auto members = members_of(cluster_of);
+std::vector<int64_t> merge_smallest(std::vector<int64_t> item_to_cluster, const at::Tensor& affinity) {
+  const auto members = cluster_members(item_to_cluster);
   const int64_t smallest =
       std::ranges::min_element(members, {}, [](const auto& list) { return list.size(); }) - members.begin();
-  const at::Tensor between = group_affinity(affinity, cluster_of);
+  const at::Tensor between = group_affinity(affinity, item_to_cluster);
   const double* row = between.const_data_ptr<double>() + smallest * between.size(1);
   int64_t nearest = -1;
   for (int64_t c = 0; c < std::ssize(members); ++c)
     if (c != smallest && (nearest < 0 || row[c] > row[nearest])) nearest = c;
-  for (const int64_t item : members[smallest]) cluster_of[item] = nearest;
-  return renumbered(cluster_of);
+  for (const int64_t item : members[smallest]) item_to_cluster[item] = nearest;
+  return renumbered(item_to_cluster);
 }
 
-bool has_smaller(const std::vector<int64_t>& cluster_of, int64_t size) {
-  return std::ranges::any_of(members_of(cluster_of), [&](const auto& list) { return std::ssize(list) < size; });
+bool has_smaller(const std::vector<int64_t>& item_to_cluster, int64_t size) {
+  return std::ranges::any_of(cluster_members(item_to_cluster),
+                             [&](const auto& list) { return std::ssize(list) < size; });
 }
 
-std::vector<int64_t> with_min_size(std::vector<int64_t> cluster_of, const at::Tensor& affinity,
+std::vector<int64_t> with_min_size(std::vector<int64_t> item_to_cluster, const at::Tensor& affinity,
                                    const ClusterOptions& options) {
   std::set<std::vector<int64_t>> seen;
-  while (has_smaller(cluster_of, options.min_cluster_size)) {
-    if (!seen.insert(cluster_of).second)
+  while (has_smaller(item_to_cluster, options.min_cluster_size)) {
+    if (!seen.insert(item_to_cluster).second)
       fail("merging the super-classes of fewer than ", options.min_cluster_size,
            " classes and splitting the largest comes back to the same ones; choose a lower minimum size or another "
            "number of super-classes");
-    cluster_of = split_largest(merge_smallest(cluster_of, affinity), affinity, options);
+    item_to_cluster = split_largest(merge_smallest(item_to_cluster, affinity), affinity, options);
   }
-  return cluster_of;
+  return item_to_cluster;
 }
 
 }  // namespace
@@ -93,33 +94,33 @@ void check_cluster_options(const ClusterOptions& options, int64_t classes) {
   if (options.min_cluster_size < 1 || options.min_cluster_size > classes / wanted)
     fail_usage("at least ", options.min_cluster_size, " classes in each of ", wanted, " super-classes of ", classes,
                " classes; choose 1 to ", classes / wanted);
-  if (!options.group_of.empty() && std::ssize(options.group_of) != classes)
-    fail_usage("the given division is of ", options.group_of.size(), " classes, the confusion matrix of ", classes,
-               "; use those of the same classes");
+  if (!options.class_to_group.empty() && std::ssize(options.class_to_group) != classes)
+    fail_usage("the given division is of ", options.class_to_group.size(), " classes, the confusion matrix of ",
+               classes, "; use those of the same classes");
 }
 
 ClassClusters cluster_classes(const at::Tensor& counts, const ClusterOptions& options) {
   const at::Tensor affinity = confusion_affinity(counts);
   check_cluster_options(options, affinity.size(0));
-  const int64_t groups = superclass_count(options.group_of);
+  const int64_t groups = superclass_count(options.class_to_group);
   ClassClusters found;
   if (groups == 0) {
     found = cluster_graph(affinity, options.superclasses, options);
   } else if (options.superclasses < groups) {
-    const at::Tensor between = group_affinity(affinity, options.group_of);
+    const at::Tensor between = group_affinity(affinity, options.class_to_group);
     if (volume(between) <= 0)
       fail("no class is taken for one of another of the ", groups,
            " given groups, so nothing says which of them are alike");
     found = cluster_graph(between, options.superclasses, options);
     std::vector<int64_t> of_class;
-    for (const int64_t group : options.group_of) of_class.push_back(found.superclass_of[group]);
-    found.superclass_of = renumbered(of_class);
+    for (const int64_t group : options.class_to_group) of_class.push_back(found.class_to_superclass[group]);
+    found.class_to_superclass = renumbered(of_class);
   } else {
-    found.superclass_of = renumbered(options.group_of);
+    found.class_to_superclass = renumbered(options.class_to_group);
     for (int64_t e = groups; e < options.superclasses; ++e)
-      found.superclass_of = split_largest(found.superclass_of, affinity, options);
+      found.class_to_superclass = split_largest(found.class_to_superclass, affinity, options);
   }
-  found.superclass_of = with_min_size(found.superclass_of, affinity, options);
+  found.class_to_superclass = with_min_size(found.class_to_superclass, affinity, options);
   return found;
 }
 

@@ -13,20 +13,20 @@
 namespace sparsight {
 
 struct ClusterOptions {
-  int64_t superclasses = 10;             // E
-  std::string method = "spectral_ward";  // of clustering_methods()
-  double tau = 0.1;                      // normalised_affinity(); above 0
-  int64_t min_cluster_size = 1;          // classes that each super-class has at least
-  std::vector<int64_t> group_of = {};    // [K] a given division, to be merged or split into E; {}: none
+  int64_t superclasses = 10;                 // E
+  std::string method = "spectral_ward";      // of clustering_methods()
+  double tau = 0.1;                          // normalised_affinity(); above 0
+  int64_t min_cluster_size = 1;              // classes that each super-class has at least
+  std::vector<int64_t> class_to_group = {};  // [K] a given division, to be merged or split into E; {}: none
 };
 
 // Raises UsageError for options that do not fit this number of classes, and for an unknown method.
 void check_cluster_options(const ClusterOptions& options, int64_t classes);
 
 struct ClassClusters {
-  std::vector<int64_t> superclass_of;    // [K] of 0 .. E-1, none empty, numbered by their smallest classes
-  std::vector<double> eigenvalues = {};  // of the clustering into E by a spectral method, the largest first
-  std::optional<double> eigengap = {};   // eigenvalue E minus eigenvalue E + 1
+  std::vector<int64_t> class_to_superclass;  // [K] of 0 .. E-1, none empty, numbered by their smallest classes
+  std::vector<double> eigenvalues = {};      // of the clustering into E by a spectral method, the largest first
+  std::optional<double> eigengap = {};       // eigenvalue E minus eigenvalue E + 1
 };
 
 // counts: [K,K] real, rows are true classes. With a given division of G groups: E < G clusters the groups by the mean

@@ -30,14 +30,14 @@ std::vector<double> row_shares(const at::Tensor& counts) {
 
 }  // namespace
 
-at::Tensor confusion_picture(const at::Tensor& counts, const std::vector<int64_t>& superclass_of,
+at::Tensor confusion_picture(const at::Tensor& counts, const std::vector<int64_t>& class_to_superclass,
                              const std::vector<std::string>& classes) {
   const int64_t n = counts.size(0);
-  SPARSIGHT_CHECK(std::ssize(superclass_of) == n && std::ssize(classes) == n);
+  SPARSIGHT_CHECK(std::ssize(class_to_superclass) == n && std::ssize(classes) == n);
   const std::vector<double> shares = row_shares(counts);
-  std::vector<int64_t> order, first_of;  // classes by super-class, and where each super-class begins
-  for (const auto& members : members_of(superclass_of)) {
-    first_of.push_back(std::ssize(order));
+  std::vector<int64_t> order, starts;  // classes by super-class, and where each super-class begins
+  for (const auto& members : cluster_members(class_to_superclass)) {
+    starts.push_back(std::ssize(order));
     order.insert(order.end(), members.begin(), members.end());
   }
   double most = 0;
@@ -59,15 +59,15 @@ at::Tensor confusion_picture(const at::Tensor& counts, const std::vector<int64_t
   for (int64_t row = 0; row < n; ++row) {
     const int64_t i = order[row], y = top + row * cell;
     if (has_names) canvas.text(kFrame, y + (cell - 7) / 2, classes[i].substr(0, kShownName), kInk);
-    canvas.fill(left - kColourBar - 2, y, kColourBar, cell, expert_colour(superclass_of[i]));
+    canvas.fill(left - kColourBar - 2, y, kColourBar, cell, expert_colour(class_to_superclass[i]));
     for (int64_t column = 0; column < n; ++column) {
       const double share = most > 0 ? shares[i * n + order[column]] / most : 0;
       canvas.fill(left + column * cell, y, cell, cell, row == column ? kDiagonal : viridis(share));
     }
   }
-  for (size_t e = 0; e < first_of.size(); ++e) {
-    const int64_t end = e + 1 < first_of.size() ? first_of[e + 1] : n;
-    const int64_t x = left + first_of[e] * cell, y = top + first_of[e] * cell, side = (end - first_of[e]) * cell;
+  for (size_t e = 0; e < starts.size(); ++e) {
+    const int64_t end = e + 1 < starts.size() ? starts[e + 1] : n;
+    const int64_t x = left + starts[e] * cell, y = top + starts[e] * cell, side = (end - starts[e]) * cell;
     canvas.fill(x, y, side, 1, kPaper), canvas.fill(x, y + side - 1, side, 1, kPaper);
     canvas.fill(x, y, 1, side, kPaper), canvas.fill(x + side - 1, y, 1, side, kPaper);
   }

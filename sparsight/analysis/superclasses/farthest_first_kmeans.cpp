@@ -18,7 +18,7 @@ class Lloyd {
         clusters_(clusters),
         points_(points.contiguous()),
         means_(static_cast<size_t>(clusters * axes_)),
-        cluster_of_(static_cast<size_t>(n_), -1) {}
+        item_to_cluster_(static_cast<size_t>(n_), -1) {}
 
   void seed(int64_t first) {
     std::vector<double> nearest(static_cast<size_t>(n_), std::numeric_limits<double>::infinity());
@@ -39,13 +39,13 @@ class Lloyd {
     std::vector<int64_t> assigned;
     for (int64_t i = 0; i < n_; ++i) assigned.push_back(nearest_mean(i));
     fill_empty(assigned);
-    if (assigned == cluster_of_) return false;
-    cluster_of_ = std::move(assigned);
+    if (assigned == item_to_cluster_) return false;
+    item_to_cluster_ = std::move(assigned);
     update_means();
     return true;
   }
 
-  const std::vector<int64_t>& cluster_of() const { return cluster_of_; }
+  const std::vector<int64_t>& item_to_cluster() const { return item_to_cluster_; }
 
  private:
   const double* point(int64_t i) const { return points_.const_data_ptr<double>() + i * axes_; }
@@ -83,8 +83,8 @@ class Lloyd {
     std::vector<double> sizes(static_cast<size_t>(clusters_));
     std::fill(means_.begin(), means_.end(), 0);
     for (int64_t i = 0; i < n_; ++i) {
-      ++sizes[cluster_of_[i]];
-      for (int64_t e = 0; e < axes_; ++e) mean(cluster_of_[i])[e] += point(i)[e];
+      ++sizes[item_to_cluster_[i]];
+      for (int64_t e = 0; e < axes_; ++e) mean(item_to_cluster_[i])[e] += point(i)[e];
     }
     for (int64_t c = 0; c < clusters_; ++c)
       for (int64_t e = 0; e < axes_; ++e) mean(c)[e] /= sizes[c];
@@ -93,7 +93,7 @@ class Lloyd {
   int64_t n_, axes_, clusters_;
   at::Tensor points_;
   std::vector<double> means_;  // [clusters, axes]
-  std::vector<int64_t> cluster_of_;
+  std::vector<int64_t> item_to_cluster_;
 };
 
 }  // namespace
@@ -104,7 +104,7 @@ std::vector<int64_t> farthest_first_kmeans(const at::Tensor& points, int64_t clu
   lloyd.seed(first);
   for (int round = 0; round < kMaxLloydRounds && lloyd.round(); ++round) {
   }
-  return renumbered(lloyd.cluster_of());
+  return renumbered(lloyd.item_to_cluster());
 }
 
 }  // namespace sparsight

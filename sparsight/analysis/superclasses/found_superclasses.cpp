@@ -29,7 +29,7 @@ Json cluster_json(const ClusterMeasures& cluster, size_t number, const std::vect
 FoundSuperclasses find_superclasses(const at::Tensor& counts, const ClusterOptions& options,
                                     std::vector<std::string> classes, Json source) {
   FoundSuperclasses found{counts, options, cluster_classes(counts, options), {}, {}, std::move(source)};
-  found.measures = measure_partition(counts, found.clusters.superclass_of);
+  found.measures = measure_partition(counts, found.clusters.class_to_superclass);
   found.classes = printable_names(classes);
   for (int64_t k = std::ssize(found.classes); k < counts.size(0); ++k) found.classes.push_back(std::to_string(k));
   SPARSIGHT_CHECK(std::ssize(found.classes) == counts.size(0));
@@ -41,7 +41,7 @@ Json superclass_json(const FoundSuperclasses& found) {
   std::vector<double> eigenvalues = found.clusters.eigenvalues;
   const size_t listed = static_cast<size_t>(options.superclasses) + kListedEigenvalues;
   if (eigenvalues.size() > listed) eigenvalues.resize(listed);
-  const int64_t groups = superclass_count(options.group_of);
+  const int64_t groups = superclass_count(options.class_to_group);
   Json json = {{"format", "sparsight-superclasses"},
                {"version", 1},
                {"superclasses", options.superclasses},
@@ -56,7 +56,7 @@ Json superclass_json(const FoundSuperclasses& found) {
                {"inside_share", found.measures.inside_share},
                {"eigenvalues", eigenvalues},
                {"eigengap", found.clusters.eigengap ? Json(*found.clusters.eigengap) : Json()}};
-  if (const auto rows = published_rows(found.classes, found.clusters.superclass_of))
+  if (const auto rows = published_rows(found.classes, found.clusters.class_to_superclass))
     json["published_rows"] = {{"rows", rows->rows}, {"together", rows->together}};
   json["clusters"] = Json::array();
   for (size_t e = 0; e < found.measures.clusters.size(); ++e)

@@ -34,16 +34,16 @@ int64_t map_entry(std::string_view line, const std::string& position) {
 }
 
 // Every number of 0 to the largest one names a super-class, so each needs a class.
-void check_without_gaps(const std::vector<int64_t>& superclass_of, const std::string& name) {
-  const int64_t count = superclass_count(superclass_of);
+void check_without_gaps(const std::vector<int64_t>& class_to_superclass, const std::string& name) {
+  const int64_t count = superclass_count(class_to_superclass);
   std::vector<bool> is_used(static_cast<size_t>(count));
-  for (const int64_t entry : superclass_of) is_used[static_cast<size_t>(entry)] = true;
+  for (const int64_t entry : class_to_superclass) is_used[static_cast<size_t>(entry)] = true;
   const auto unused = std::ranges::find(is_used, false);
   if (unused == is_used.end()) return;
   const int64_t gap = unused - is_used.begin();
-  const auto above = std::ranges::find_if(superclass_of, [&](int64_t entry) { return entry > gap; });
-  fail(name, ":", above - superclass_of.begin() + 1, ": super-class ", *above, " is named, but no line names ", gap,
-       "; number the super-classes 0, 1, 2, ... without gaps");
+  const auto above = std::ranges::find_if(class_to_superclass, [&](int64_t entry) { return entry > gap; });
+  fail(name, ":", above - class_to_superclass.begin() + 1, ": super-class ", *above, " is named, but no line names ",
+       gap, "; number the super-classes 0, 1, 2, ... without gaps");
 }
 
 }  // namespace
@@ -54,29 +54,29 @@ std::vector<int64_t> read_superclass_map(const std::string& path) {
 
 std::vector<int64_t> parse_superclass_map(std::string_view text, const std::string& path) {
   const std::string name = printable(path);
-  std::vector<int64_t> superclass_of;
+  std::vector<int64_t> class_to_superclass;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string position = cat(name, ":", superclass_of.size() + 1);
-    if (std::ssize(superclass_of) == kMaxMapClasses)
+    const std::string position = cat(name, ":", class_to_superclass.size() + 1);
+    if (std::ssize(class_to_superclass) == kMaxMapClasses)
       fail(position, ": a map has at most ", kMaxMapClasses, " lines, one for each class");
-    superclass_of.push_back(map_entry(text.substr(at, end - at), position));
+    class_to_superclass.push_back(map_entry(text.substr(at, end - at), position));
     at = end + 1;
   }
-  if (superclass_of.empty())
+  if (class_to_superclass.empty())
     fail(name, ":1: the file is empty; a map has one line for each class: the number of its super-class");
-  check_without_gaps(superclass_of, name);
-  return superclass_of;
+  check_without_gaps(class_to_superclass, name);
+  return class_to_superclass;
 }
 
-void write_superclass_map(const std::string& path, const std::vector<int64_t>& superclass_of) {
+void write_superclass_map(const std::string& path, const std::vector<int64_t>& class_to_superclass) {
   std::string text;
-  for (const int64_t entry : superclass_of) text += std::to_string(entry) + "\n";
+  for (const int64_t entry : class_to_superclass) text += std::to_string(entry) + "\n";
   write_file_atomically(path, text);
 }
 
-int64_t superclass_count(const std::vector<int64_t>& superclass_of) {
-  return superclass_of.empty() ? 0 : std::ranges::max(superclass_of) + 1;
+int64_t superclass_count(const std::vector<int64_t>& class_to_superclass) {
+  return class_to_superclass.empty() ? 0 : std::ranges::max(class_to_superclass) + 1;
 }
 
 }  // namespace sparsight

@@ -18,9 +18,9 @@ std::vector<int64_t> read_superclass_map(const std::string& path);
 std::vector<int64_t> parse_superclass_map(std::string_view text, const std::string& path);
 
 // Writes the file in one step: it is whole or absent. The map must be valid as above.
-void write_superclass_map(const std::string& path, const std::vector<int64_t>& superclass_of);
+void write_superclass_map(const std::string& path, const std::vector<int64_t>& class_to_superclass);
 
 // The number of super-classes: the largest entry plus 1; 0 for an empty map.
-int64_t superclass_count(const std::vector<int64_t>& superclass_of);
+int64_t superclass_count(const std::vector<int64_t>& class_to_superclass);
 
 }  // namespace sparsight

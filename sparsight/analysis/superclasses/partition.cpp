@@ -16,16 +16,16 @@ struct ClusterSums {
   double inside = 0, total = 0;  // of the affinity of its classes
 };
 
-std::vector<ClusterSums> cluster_sums(const at::Tensor& affinity, const std::vector<int64_t>& cluster_of) {
+std::vector<ClusterSums> cluster_sums(const at::Tensor& affinity, const std::vector<int64_t>& item_to_cluster) {
   const int64_t n = affinity.size(0);
-  SPARSIGHT_CHECK(std::ssize(cluster_of) == n);
-  std::vector<ClusterSums> sums(static_cast<size_t>(superclass_count(cluster_of)));
+  SPARSIGHT_CHECK(std::ssize(item_to_cluster) == n);
+  std::vector<ClusterSums> sums(static_cast<size_t>(superclass_count(item_to_cluster)));
   const double* a = affinity.const_data_ptr<double>();
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j, ++a) {
-      ClusterSums& sum = sums[cluster_of[i]];
+      ClusterSums& sum = sums[item_to_cluster[i]];
       sum.total += *a;
-      if (cluster_of[i] == cluster_of[j]) sum.inside += *a;
+      if (item_to_cluster[i] == item_to_cluster[j]) sum.inside += *a;
     }
   return sums;
 }
@@ -44,31 +44,31 @@ std::vector<ClassConfusion> largest_within(const double* counts, int64_t n, cons
 
 }  // namespace
 
-std::vector<int64_t> renumbered(const std::vector<int64_t>& cluster_of) {
+std::vector<int64_t> renumbered(const std::vector<int64_t>& item_to_cluster) {
   std::map<int64_t, int64_t> number;
   std::vector<int64_t> out;
-  for (const int64_t cluster : cluster_of)
+  for (const int64_t cluster : item_to_cluster)
     out.push_back(number.try_emplace(cluster, static_cast<int64_t>(number.size())).first->second);
   return out;
 }
 
-std::vector<std::vector<int64_t>> members_of(const std::vector<int64_t>& cluster_of) {
-  std::vector<std::vector<int64_t>> members(static_cast<size_t>(superclass_count(cluster_of)));
-  for (size_t i = 0; i < cluster_of.size(); ++i) members[cluster_of[i]].push_back(static_cast<int64_t>(i));
+std::vector<std::vector<int64_t>> cluster_members(const std::vector<int64_t>& item_to_cluster) {
+  std::vector<std::vector<int64_t>> members(static_cast<size_t>(superclass_count(item_to_cluster)));
+  for (size_t i = 0; i < item_to_cluster.size(); ++i) members[item_to_cluster[i]].push_back(static_cast<int64_t>(i));
   return members;
 }
 
-double modularity(const at::Tensor& affinity, const std::vector<int64_t>& cluster_of) {
+double modularity(const at::Tensor& affinity, const std::vector<int64_t>& item_to_cluster) {
   const double total = volume(affinity);
   double sum = 0;
-  for (const ClusterSums& cluster : cluster_sums(affinity, cluster_of))
+  for (const ClusterSums& cluster : cluster_sums(affinity, item_to_cluster))
     sum += cluster.inside / total - cluster.total / total * (cluster.total / total);
   return sum;
 }
 
-double normalised_cut(const at::Tensor& affinity, const std::vector<int64_t>& cluster_of) {
+double normalised_cut(const at::Tensor& affinity, const std::vector<int64_t>& item_to_cluster) {
   double sum = 0;
-  for (const ClusterSums& cluster : cluster_sums(affinity, cluster_of))
+  for (const ClusterSums& cluster : cluster_sums(affinity, item_to_cluster))
     if (cluster.total > 0) sum += (cluster.total - cluster.inside) / cluster.total;
   return sum;
 }
@@ -88,22 +88,22 @@ double adjusted_rand_index(const std::vector<int64_t>& a, const std::vector<int6
   return most == expected ? 1 : (together - expected) / (most - expected);  // equal: both have one cluster, or K
 }
 
-PartitionMeasures measure_partition(const at::Tensor& counts, const std::vector<int64_t>& cluster_of) {
+PartitionMeasures measure_partition(const at::Tensor& counts, const std::vector<int64_t>& item_to_cluster) {
   const at::Tensor affinity = confusion_affinity(counts);
   PartitionMeasures measures;
-  measures.modularity = modularity(affinity, cluster_of);
-  measures.normalised_cut = normalised_cut(affinity, cluster_of);
+  measures.modularity = modularity(affinity, item_to_cluster);
+  measures.normalised_cut = normalised_cut(affinity, item_to_cluster);
   const at::Tensor values = counts.to(at::kCPU, at::kDouble).contiguous();
   const double* k = values.const_data_ptr<double>();
   const int64_t n = values.size(0);
   double all = 0, all_inside = 0;
-  for (std::vector<int64_t>& classes : members_of(cluster_of)) {
+  for (std::vector<int64_t>& classes : cluster_members(item_to_cluster)) {
     double confused = 0, inside = 0;
     for (const int64_t i : classes)
       for (int64_t j = 0; j < n; ++j)
         if (i != j) {
           confused += k[i * n + j];
-          if (cluster_of[i] == cluster_of[j]) inside += k[i * n + j];
+          if (item_to_cluster[i] == item_to_cluster[j]) inside += k[i * n + j];
         }
     all += confused, all_inside += inside;
     ClusterMeasures cluster{{}, std::nullopt, largest_within(k, n, classes)};

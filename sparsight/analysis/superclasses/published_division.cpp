@@ -47,14 +47,14 @@ std::vector<std::string> names_of_class(const std::string& text) {
 }  // namespace
 
 std::optional<PublishedRows> published_rows(const std::vector<std::string>& classes,
-                                            const std::vector<int64_t>& superclass_of) {
-  SPARSIGHT_CHECK(classes.size() == superclass_of.size());
+                                            const std::vector<int64_t>& class_to_superclass) {
+  SPARSIGHT_CHECK(classes.size() == class_to_superclass.size());
   std::map<std::string, int64_t> superclass_named;
   for (size_t k = 0; k < classes.size(); ++k)
     for (const std::string& name : names_of_class(classes[k])) {
-      superclass_named.try_emplace(name, superclass_of[k]);
+      superclass_named.try_emplace(name, class_to_superclass[k]);
       const auto other = other_spellings().find(name);
-      if (other != other_spellings().end()) superclass_named.try_emplace(other->second, superclass_of[k]);
+      if (other != other_spellings().end()) superclass_named.try_emplace(other->second, class_to_superclass[k]);
     }
   PublishedRows found;
   for (const auto& row : kPublishedRows) {

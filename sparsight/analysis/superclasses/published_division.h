@@ -17,6 +17,6 @@ struct PublishedRows {
 // classes: [K] names as ImageNet has them, also several of a class separated by commas ("cab, hack, taxi"), in any
 // case, with spaces or underscores. Nothing unless all classes of at least one row are there.
 std::optional<PublishedRows> published_rows(const std::vector<std::string>& classes,
-                                            const std::vector<int64_t>& superclass_of);
+                                            const std::vector<int64_t>& class_to_superclass);
 
 }  // namespace sparsight

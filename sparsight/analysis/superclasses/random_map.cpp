@@ -15,14 +15,14 @@ std::vector<int64_t> random_superclass_map(int64_t classes, int64_t groups, uint
 
 std::vector<int64_t> random_superclass_map_of_sizes(const std::vector<int64_t>& sizes, uint64_t seed) {
   if (sizes.empty()) fail_usage("random super-classes need the size of at least one of them");
-  std::vector<int64_t> superclass_of;
+  std::vector<int64_t> class_to_superclass;
   for (size_t e = 0; e < sizes.size(); ++e) {
     if (sizes[e] < 1) fail_usage("random super-class ", e, " has ", sizes[e], " classes; give each at least 1");
-    superclass_of.insert(superclass_of.end(), static_cast<size_t>(sizes[e]), static_cast<int64_t>(e));
+    class_to_superclass.insert(class_to_superclass.end(), static_cast<size_t>(sizes[e]), static_cast<int64_t>(e));
   }
   RandomStream random(seed, "superclasses.random");
-  shuffle(superclass_of, random);
-  return superclass_of;
+  shuffle(class_to_superclass, random);
+  return class_to_superclass;
 }
 
 }  // namespace sparsight

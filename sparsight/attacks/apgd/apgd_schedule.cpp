@@ -6,14 +6,14 @@ namespace sparsight {
 
 namespace {
 
-int64_t percent_of(int64_t percent, int64_t iterations) { return std::max<int64_t>(percent * iterations / 100, 1); }
+int64_t percent_steps(int64_t percent, int64_t iterations) { return std::max<int64_t>(percent * iterations / 100, 1); }
 
 }  // namespace
 
 ApgdSchedule::ApgdSchedule(int64_t iterations)
-    : interval_(percent_of(22, iterations)),
-      shortest_(percent_of(6, iterations)),
-      decrement_(percent_of(3, iterations)) {}
+    : interval_(percent_steps(22, iterations)),
+      shortest_(percent_steps(6, iterations)),
+      decrement_(percent_steps(3, iterations)) {}
 
 int64_t ApgdSchedule::count() {
   if (++counted_ < interval_) return 0;

@@ -45,7 +45,7 @@ void GradientPath::declare(OptionSet& set) {
   set.real("temperature", &temperature, {1e-3, 1e3}, "of the softmax of gradient = mixture");
 }
 
-ExpertsHook hook_of(const GradientPath& path, const CleanPass* clean, const at::Tensor& row, int64_t* layers) {
+ExpertsHook make_hook(const GradientPath& path, const CleanPass* clean, const at::Tensor& row, int64_t* layers) {
   *layers = 0;
   if (path.is_model()) return {};
   if (path.through == "mixture")

@@ -28,6 +28,6 @@ struct GradientPath {
 // What makes a pass take the path; null for that of the model. clean: where the path needs it. row: [B] int64, the
 // positions of the pass's images in it. layers: receives the number of MoE layers that the pass has. A pass raises
 // Error where a router has no logits for a mixture.
-ExpertsHook hook_of(const GradientPath& path, const CleanPass* clean, const at::Tensor& row, int64_t* layers);
+ExpertsHook make_hook(const GradientPath& path, const CleanPass* clean, const at::Tensor& row, int64_t* layers);
 
 }  // namespace sparsight

@@ -31,7 +31,7 @@ struct Reference {
   const CleanPass* pass = nullptr;
 };
 
-Reference reference_of(AttackedModel& model, const Objective& objective, const AttackBatch& batch) {
+Reference make_reference(AttackedModel& model, const Objective& objective, const AttackBatch& batch) {
   Reference reference{batch.clean, batch.row};
   const bool of_images = objective.routing.is_on() && objective.routing.loss != "drops";
   if (!reference.images) {
@@ -45,8 +45,8 @@ Reference reference_of(AttackedModel& model, const Objective& objective, const A
 }
 
 // [B]. A router loss is added to the loss of every image: the objective of the batch is the mean over images.
-at::Tensor losses_of(const ModelOutput& output, const Objective& objective, const AttackBatch& batch,
-                     const Reference& reference) {
+at::Tensor image_losses(const ModelOutput& output, const Objective& objective, const AttackBatch& batch,
+                        const Reference& reference) {
   at::Tensor loss = objective.loss(output.logits, batch.labels);
   if (objective.router.task_weight != 1) loss = loss * objective.router.task_weight;
   if (!objective.router.router_losses.empty()) loss = loss + router_loss(output, objective.router);
@@ -69,7 +69,7 @@ PassResult run_pass(AttackedModel& model, const Objective& objective, const Atta
   const at::AutoGradMode grad_mode(with_gradient);
   const at::Tensor x = pixels.detach().requires_grad_(with_gradient);
   const ModelOutput output = model.forward(x, pass);
-  const at::Tensor losses = losses_of(output, objective, batch, reference);
+  const at::Tensor losses = image_losses(output, objective, batch, reference);
   PassResult result{losses.detach(), {}, output.logits.detach()};
   if (!with_gradient) return result;
   losses.sum().backward({}, /*retain_graph=*/false, /*create_graph=*/false, {{x}});
@@ -87,7 +87,7 @@ at::Tensor gradient_by_path(AttackedModel& model, const Objective& objective, co
         "routing_loss = drops has no gradient through a mixture, in which capacity drops nothing; use gradient = "
         "model or router");
   int64_t layers = 0;
-  pass.pre_experts_hook = hook_of(objective.path, reference.pass, reference.row, &layers);
+  pass.pre_experts_hook = make_hook(objective.path, reference.pass, reference.row, &layers);
   at::Tensor gradient = run_pass(model, objective, batch, reference, pixels, pass, true).gradient;
   if (layers == 0)
     fail("gradient = ", objective.path.through,
@@ -99,7 +99,7 @@ at::Tensor gradient_by_path(AttackedModel& model, const Objective& objective, co
 AttackEvaluation evaluate(AttackedModel& model, const Objective& objective, const AttackBatch& batch,
                           const at::Tensor& pixels, uint64_t step, bool with_gradient) {
   const auto passes = static_cast<uint64_t>(objective.passes);
-  const Reference reference = reference_of(model, objective, batch);
+  const Reference reference = make_reference(model, objective, batch);
   const bool other_path = with_gradient && !objective.path.is_model();
   at::Tensor loss, gradient, logits, votes;
   for (uint64_t pass = 0; pass < passes; ++pass) {

@@ -20,7 +20,7 @@ struct Term {
   double weight = -1;  // -1: that of training
 };
 
-Term term_of(const std::string& text) {
+Term parse_term(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos) return {text};
   Term term{text.substr(0, equals), 0};
@@ -65,7 +65,7 @@ bool needs_router_noise(const std::string& name) {
 }
 
 // One loss of each router, with the weight of training or with that of the term.
-std::vector<NamedLoss> losses_of(const Term& term, const ModelOutput& output) {
+std::vector<NamedLoss> term_losses(const Term& term, const ModelOutput& output) {
   std::vector<NamedLoss> losses;
   if (term.weight < 0) {
     std::ranges::copy_if(output.losses, std::back_inserter(losses),
@@ -85,7 +85,7 @@ std::vector<NamedLoss> losses_of(const Term& term, const ModelOutput& output) {
 // The weighted loss of all routers; undefined where the pass does not have it.
 at::Tensor weighted_loss(const Term& term, const ModelOutput& output) {
   at::Tensor sum;
-  for (const NamedLoss& loss : losses_of(term, output)) {
+  for (const NamedLoss& loss : term_losses(term, output)) {
     const at::Tensor weighted = loss.weight * loss.value;
     sum = sum.defined() ? sum + weighted : weighted;
   }
@@ -106,14 +106,15 @@ void RouterLossOptions::declare(OptionSet& set) {
 
 void RouterLossOptions::check() const {
   for (const std::string& text : router_losses)
-    if (const Term term = term_of(text); term.weight >= 0) position_of(term.name, names_of_losses(), "router loss");
+    if (const Term term = parse_term(text); term.weight >= 0)
+      find_position(term.name, names_of_losses(), "router loss");
 }
 
 at::Tensor router_loss(const ModelOutput& output, const RouterLossOptions& options) {
   options.check();
   at::Tensor sum = at::zeros({}, output.logits.options());
   for (const std::string& text : options.router_losses) {
-    const Term term = term_of(text);
+    const Term term = parse_term(text);
     const at::Tensor value = weighted_loss(term, output);
     if (!value.defined()) fail_without(term.name, output);
     sum = sum + options.router_weight * value.to(sum.scalar_type());

@@ -90,7 +90,7 @@ std::vector<std::string> routing_loss_names() { return {"kl", "gate_gap", "drops
 
 at::Tensor routing_loss(const std::string& name, const ModelOutput& output, const CleanPass& clean,
                         const at::Tensor& row) {
-  switch (position_of(name, routing_loss_names(), "loss of the routing")) {
+  switch (find_position(name, routing_loss_names(), "loss of the routing")) {
     case 0:
       return sum_over_layers(output, clean, row, divergence);
     case 1:

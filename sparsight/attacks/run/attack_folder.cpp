@@ -79,7 +79,7 @@ AttackFolder::AttackFolder(const std::string& path, const Json& identity) : path
   if (!begun)
     for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
       if (const std::string name = entry.path().filename().string();
-          name != kAttackLock && !is_temporary_of(kAttackIndex, name))
+          name != kAttackLock && !is_temporary_for(kAttackIndex, name))
         fail_usage("cannot write an attack into ", printable(path), ": it holds ", printable(name),
                    "; choose a new or empty folder with --out");
   try {

@@ -66,7 +66,7 @@ ModelVerdict model_verdict(AttackedModel& model, const AttackBatch& batch, const
     if (model.randomised())
       decided = evaluate_loss(model, {.passes = kVerdictPasses}, some, x, first_step("verdict", 1)).logits;
     logits.push_back(decided.detach().to(decided.scalar_type() == at::kDouble ? at::kDouble : at::kFloat));
-    routings.add(routings_of(output));
+    routings.add(to_routings(output));
     if (!verdict.layers.empty()) continue;
     for (const Routing& routing : output.routings) verdict.layers.push_back(routing.layer);
     for (const SoftRouting& routing : output.soft_routings) verdict.layers.push_back(routing.layer);
@@ -94,7 +94,8 @@ AttackShard attack_shard(ObservedModel& model, const AttackedBatch& images, cons
   piece.gradients = model.gradients();
   piece.norm = image_norms(piece.pixels.to(at::kDouble) - batch.pixels.to(at::kDouble), how.context.threat.norm);
   std::vector<int64_t> queries;
-  for (int64_t i = 0; i < batch.image.size(0); ++i) queries.push_back(model.queries_of(batch.image[i].item<int64_t>()));
+  for (int64_t i = 0; i < batch.image.size(0); ++i)
+    queries.push_back(model.image_queries(batch.image[i].item<int64_t>()));
   piece.queries = at::tensor(queries, at::kLong);
   const int64_t together = how.exact ? 1 : how.batch_size;
   piece.clean = model_verdict(model, batch, batch.pixels, together);

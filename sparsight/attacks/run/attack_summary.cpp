@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kManyZeroGradients = 0.01;  // of all gradients
 
-int64_t count_of(const at::Tensor& flags) { return flags.sum().item<int64_t>(); }
+int64_t count_true(const at::Tensor& flags) { return flags.sum().item<int64_t>(); }
 
 at::Tensor piece_losses(const at::Tensor& logits, const AttackBatch& batch) {
   return attack_loss::automatic(logits.to(at::kDouble), batch.labels);
@@ -23,7 +23,7 @@ void count_assignments(const Routings& routings, int64_t& chosen, int64_t& kept)
   for (const auto& [layer, routing] : routings) {
     if (routing.soft) continue;
     chosen += routing.kept.numel();
-    kept += count_of(routing.kept);
+    kept += count_true(routing.kept);
   }
 }
 
@@ -69,14 +69,14 @@ void AttackSummary::add(const AttackShard& piece, const PieceCheck& check) {
   const at::Tensor clean = clean_correct(piece), after = attacked_correct(piece), fooled = clean & ~after;
   multi_label_ = piece.batch.labels.several();
   images_ += clean.size(0);
-  clean_ += count_of(clean);
-  after_ += count_of(after);
-  robust_ += count_of(clean & after);
-  fooled_ += count_of(fooled);
-  changed_ += count_of(piece.clean.logits.argmax(1) != piece.attacked.logits.argmax(1));
-  unstable_ += count_of((piece.stage >= 0) != fooled);
-  misclassified_ += count_of(fooled & check.misclassified);
-  in_8_bits_ += count_of(fooled & check.misclassified_in_8_bits);
+  clean_ += count_true(clean);
+  after_ += count_true(after);
+  robust_ += count_true(clean & after);
+  fooled_ += count_true(fooled);
+  changed_ += count_true(piece.clean.logits.argmax(1) != piece.attacked.logits.argmax(1));
+  unstable_ += count_true((piece.stage >= 0) != fooled);
+  misclassified_ += count_true(fooled & check.misclassified);
+  in_8_bits_ += count_true(fooled & check.misclassified_in_8_bits);
   const at::Tensor before_loss = piece_losses(piece.clean.logits, piece.batch),
                    after_loss = piece_losses(piece.attacked.logits, piece.batch);
   clean_loss_ += before_loss.sum().item<double>();
@@ -90,7 +90,7 @@ void AttackSummary::add(const AttackShard& piece, const PieceCheck& check) {
   count_assignments(piece.attacked.routings, chosen_[1], kept_[1]);
   const at::Tensor moved = piece.norm > 0;
   routing_.add(routings_in_order(piece.clean), routings_in_order(piece.attacked), moved);
-  moved_ += count_of(moved);
+  moved_ += count_true(moved);
   add_stages(piece);
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kRounding = 1e-5;  // of pixels that transforms normalise and restore
 
-DataSetPtr split_of(const LoadedModel& loaded, const std::string& split) {
+DataSetPtr load_split(const LoadedModel& loaded, const std::string& split) {
   const auto seed = static_cast<uint64_t>(read_section<RunOptions>(loaded.config, "run").seed);
   const DataSplits splits = make_component(data_sets(), loaded.config, "data", DataContext{seed});
   DataSetPtr data = named_split(splits, split);
@@ -47,7 +47,7 @@ at::Tensor attacked_pixels(const LoadedModel& loaded, const Sample& sample) {
 }  // namespace
 
 AttackedImages::AttackedImages(const LoadedModel& loaded, const std::string& split, int64_t count, at::ScalarType type)
-    : loaded_(loaded), data_(split_of(loaded, split)), count_(count > 0 ? count : data_->size()), type_(type) {
+    : loaded_(loaded), data_(load_split(loaded, split)), count_(count > 0 ? count : data_->size()), type_(type) {
   if (count_ > data_->size())
     fail("the ", split_name(split), " split has ", data_->size(), " images, not ", count_, "; lower --images");
   chosen_ = balanced_subset(*data_, count_, /*seed=*/0);

@@ -23,7 +23,7 @@ std::string weights_fingerprint(const ImageModel& model) {
   return sum.hex();
 }
 
-LoadedModel load_model_of(const AttackRequest& request, std::vector<std::string> overrides) {
+LoadedModel load_attacked_model(const AttackRequest& request, std::vector<std::string> overrides) {
   if (!request.data.empty()) overrides.push_back(data_root_override(request.data));
   return load_model_or_weights({request.path, request.checkpoint, std::move(overrides), request.bare});
 }
@@ -31,7 +31,7 @@ LoadedModel load_model_of(const AttackRequest& request, std::vector<std::string>
 }  // namespace
 
 AttackedRun load_attacked(const AttackRequest& request, const AttackPlan& plan) {
-  AttackedRun run{load_model_of(request, plan.model_overrides), "", {}};
+  AttackedRun run{load_attacked_model(request, plan.model_overrides), "", {}};
   if (!run.loaded.model)
     fail(printable(request.path), " is an exported model, which has no gradients; attack the run that it is of");
   apply_threads(read_section<RunOptions>(run.loaded.config, "run"));
@@ -39,7 +39,7 @@ AttackedRun load_attacked(const AttackRequest& request, const AttackPlan& plan) 
   if (request.precision == "fp64")
     run.loaded.model->to(at::kDouble);
   else if (!has_gradients(plan) || !request.weights.empty())
-    run.program = program_of(run.loaded, request.weights);
+    run.program = compile_program(run.loaded, request.weights);
   return run;
 }
 

@@ -13,7 +13,7 @@
 
 namespace sparsight {
 
-int64_t ObservedModel::queries_of(int64_t image) const {
+int64_t ObservedModel::image_queries(int64_t image) const {
   const auto found = queries_.find(image);
   return found == queries_.end() ? 0 : found->second;
 }

@@ -16,7 +16,7 @@ class ObservedModel : public AttackedModel {
   ImageCoupling coupling() const override { return model_.coupling(); }
   bool coupled() const override { return model_.coupled(); }
 
-  int64_t queries_of(int64_t image) const;
+  int64_t image_queries(int64_t image) const;
   const GradientCounts& gradients() const { return gradients_; }
   AttackCounts counts() const override { return {cost(), queries_, gradients_}; }
   void set_counts(const AttackCounts& counts) override;

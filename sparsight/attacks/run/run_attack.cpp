@@ -35,16 +35,18 @@ namespace fs = std::filesystem;
 constexpr int64_t kPieceImages = 64;    // about how many images are saved together
 constexpr int64_t kCheckedImages = 32;  // the first ones, on which the model is checked before the attack
 
-std::shared_ptr<Attack> attack_of(const CascadeStage& stage) {
+std::shared_ptr<Attack> stage_attack(const CascadeStage& stage) {
   return attacks().make(stage.attack, stage.settings, stage.name, {});
 }
 
 bool clips_all(const AttackPlan& plan) {
-  return std::ranges::all_of(plan.stages, [](const CascadeStage& stage) { return attack_of(stage)->clips_pixels(); });
+  return std::ranges::all_of(plan.stages,
+                             [](const CascadeStage& stage) { return stage_attack(stage)->clips_pixels(); });
 }
 
 bool couples_images(const AttackPlan& plan) {
-  return std::ranges::any_of(plan.stages, [](const CascadeStage& stage) { return attack_of(stage)->couples_images(); });
+  return std::ranges::any_of(plan.stages,
+                             [](const CascadeStage& stage) { return stage_attack(stage)->couples_images(); });
 }
 
 bool has_router_losses(const AttackPlan& plan) {
@@ -185,7 +187,7 @@ class AttackWork {
   }
 
   // The piece with the images that it is of.
-  AttackShard piece_of(const PieceRange& range, const AttackedBatch& images) const {
+  AttackShard load_piece(const PieceRange& range, const AttackedBatch& images) const {
     AttackShard piece =
         read_piece(range.path, {images.batch.pixels.sizes().vec(), loaded_.shape.classes, plan_.stages.size()});
     piece.batch = images.batch;
@@ -195,7 +197,7 @@ class AttackWork {
   void save_images(AttackFiles& files) const {
     Progress progress("save", images_.size(), "images");
     for (const PieceRange& range : folder_.pieces()) {
-      files.add_images(piece_of(range, images_.read(range.first, range.last)));
+      files.add_images(load_piece(range, images_.read(range.first, range.last)));
       progress.update(range.last);
     }
     files.commit_images();
@@ -213,7 +215,7 @@ class AttackWork {
     Progress progress("check", images_.size(), "images");
     for (const PieceRange& range : folder_.pieces()) {
       const AttackedBatch images = images_.read(range.first, range.last);
-      AttackShard piece = piece_of(range, images);
+      AttackShard piece = load_piece(range, images);
       if (!writing.failed()) piece.pixels = files->saved_pixels(range.first, range.last);
       const PieceCheck check = check_piece(model_, images, piece, plan_.threat, clipped, pass_images());
       summary.add(piece, check);

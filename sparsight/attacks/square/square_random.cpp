@@ -7,7 +7,7 @@
 namespace sparsight {
 namespace {
 
-at::Tensor signs_of(const at::Tensor& uniform) { return (uniform >= 0.5).to(uniform.scalar_type()) * 2 - 1; }
+at::Tensor to_signs(const at::Tensor& uniform) { return (uniform >= 0.5).to(uniform.scalar_type()) * 2 - 1; }
 
 }  // namespace
 
@@ -17,11 +17,11 @@ RandomStream StreamedSquareRandom::stream(const char* what, int64_t query) const
 
 at::Tensor StreamedSquareRandom::image_signs(int64_t query, const AttackBatch& batch, int64_t count) {
   const RandomRows rows{batch.pixels.size(0), count, batch.image};
-  return signs_of(uniform_rows(batch.pixels, rows, stream("attack.square.image_signs", query)));
+  return to_signs(uniform_rows(batch.pixels, rows, stream("attack.square.image_signs", query)));
 }
 
 at::Tensor StreamedSquareRandom::shared_signs(int64_t query, const at::Tensor& like, int64_t count) {
-  return signs_of(uniform_like(like, {count}, stream("attack.square.shared_signs", query)));
+  return to_signs(uniform_like(like, {count}, stream("attack.square.shared_signs", query)));
 }
 
 int64_t StreamedSquareRandom::below(int64_t query, int64_t slot, int64_t n) {

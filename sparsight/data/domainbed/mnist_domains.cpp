@@ -72,20 +72,20 @@ class MnistDomains : public DataSet {
   const DataInfo& info() const override { return info_; }
   int64_t size() const override { return static_cast<int64_t>(images_.size()); }
   int64_t domain(int64_t index) const override { return images_.at(static_cast<size_t>(index)).second; }
-  int64_t label(int64_t index) const override { return digit_of(index); }
+  int64_t label(int64_t index) const override { return digit_at(index); }
   Sample get(int64_t index) const override {
     Sample sample;
     sample.domain = domain(index);
-    sample.image = image_of(index, sample.domain);
+    sample.image = make_image(index, sample.domain);
     sample.label = label(index);
     sample.id = cat(info_.domains[static_cast<size_t>(sample.domain)], "/", number(index));
     return sample;
   }
 
  protected:
-  virtual at::Tensor image_of(int64_t index, int64_t domain) const = 0;
+  virtual at::Tensor make_image(int64_t index, int64_t domain) const = 0;
   at::Tensor digit_image(int64_t index) const { return mnist_.images.select(0, number(index)); }
-  int64_t digit_of(int64_t index) const { return mnist_.labels[static_cast<size_t>(number(index))]; }
+  int64_t digit_at(int64_t index) const { return mnist_.labels[static_cast<size_t>(number(index))]; }
   const at::Generator& random() const { return mnist_.random; }
 
  private:
@@ -101,7 +101,7 @@ class RotatedMnist : public MnistDomains {
   using MnistDomains::MnistDomains;
 
  protected:
-  at::Tensor image_of(int64_t index, int64_t domain) const override {
+  at::Tensor make_image(int64_t index, int64_t domain) const override {
     return rotate_bilinear(digit_image(index), 15.0 * static_cast<double>(domain));
   }
 };
@@ -118,7 +118,7 @@ class ColoredMnist : public MnistDomains {
                                  other_colour = flips(index - first, kColourFlips[domain]);
       for (int64_t i = first; i < index; ++i) {
         const auto in_domain = static_cast<size_t>(i - first);
-        labels_.push_back((digit_of(i) < 5 ? 1 : 0) ^ other_label[in_domain]);
+        labels_.push_back((digit_at(i) < 5 ? 1 : 0) ^ other_label[in_domain]);
         colours_.push_back(labels_.back() ^ other_colour[in_domain]);
       }
     }
@@ -126,7 +126,7 @@ class ColoredMnist : public MnistDomains {
   int64_t label(int64_t index) const override { return labels_.at(static_cast<size_t>(index)); }
 
  protected:
-  at::Tensor image_of(int64_t index, int64_t) const override {
+  at::Tensor make_image(int64_t index, int64_t) const override {
     const at::Tensor digit = digit_image(index), none = at::zeros(digit.sizes(), digit.options());
     return colours_.at(static_cast<size_t>(index)) == 0 ? at::cat({digit, none}) : at::cat({none, digit});
   }

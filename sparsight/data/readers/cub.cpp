@@ -82,7 +82,7 @@ class CubLines {
 };
 
 // The folder of "class/file", which must be one below the pictures.
-std::string class_of(const CubLines& lines, const std::string& image) {
+std::string image_class(const CubLines& lines, const std::string& image) {
   const size_t slash = image.find('/');
   const bool plain = slash != std::string::npos && slash > 0 && image.find('/', slash + 1) == std::string::npos &&
                      image[0] != '.' && slash + 1 < image.size() && image[slash + 1] != '.';
@@ -150,7 +150,7 @@ CubTable read_cub(const std::string& root) {
   while (images.next(2)) {
     images.expect(0, table.images.size());
     table.images.push_back(images.text(1));
-    class_names.push_back(class_of(images, table.images.back()));
+    class_names.push_back(image_class(images, table.images.back()));
   }
   if (table.images.empty()) fail(printable(root), "/images.txt lists no images");
   read_labels(root, class_names, table);

@@ -55,7 +55,7 @@ void scan_class(const std::string& path, const std::string& id, FolderImage imag
   scan.ignored.add(others);
 }
 
-int64_t index_of(const std::vector<std::string>& sorted, const std::string& name) {
+int64_t find_index(const std::vector<std::string>& sorted, const std::string& name) {
   return std::lower_bound(sorted.begin(), sorted.end(), name) - sorted.begin();
 }
 
@@ -146,7 +146,7 @@ FolderScan scan_domain_folders(const std::string& root) {
   for (size_t d = 0; d < scan.domains.size(); ++d)
     for (const std::string& name : classes[d]) {
       const std::string id = scan.domains[d] + "/" + name;
-      scan_class(root + "/" + id, id, {"", "", index_of(scan.classes, name), static_cast<int64_t>(d)}, scan);
+      scan_class(root + "/" + id, id, {"", "", find_index(scan.classes, name), static_cast<int64_t>(d)}, scan);
     }
   return scan;
 }

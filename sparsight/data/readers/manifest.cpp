@@ -50,7 +50,7 @@ std::vector<std::string> index_names(const std::vector<CsvRow>& rows, size_t col
 }
 
 // The class names or numbers of one row. Raises Error where there is none, or an empty one.
-std::vector<std::string> labels_of(const CsvRow& row, size_t column, bool several, const std::string& name) {
+std::vector<std::string> cell_labels(const CsvRow& row, size_t column, bool several, const std::string& name) {
   const std::string& field = row.fields[column];
   if (field.empty()) fail(name, ":", row.line, ": the label is empty");
   if (!several) return {field};
@@ -99,7 +99,7 @@ void index_classes(const std::vector<std::vector<std::string>>& labels, Manifest
 // Sets the labels of all rows and the classes.
 void read_labels(const std::vector<CsvRow>& rows, size_t column, Manifest& manifest, const std::string& name) {
   std::vector<std::vector<std::string>> labels;
-  for (size_t i = 1; i < rows.size(); ++i) labels.push_back(labels_of(rows[i], column, manifest.multi_label, name));
+  for (size_t i = 1; i < rows.size(); ++i) labels.push_back(cell_labels(rows[i], column, manifest.multi_label, name));
   if (!index_numbers(rows, labels, manifest, name)) index_classes(labels, manifest);
   for (ManifestRow& row : manifest.rows) {
     std::sort(row.labels.begin(), row.labels.end());

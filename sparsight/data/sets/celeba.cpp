@@ -30,17 +30,17 @@ struct Kind {
 
 struct Task {
   std::vector<std::string> classes, domains;
-  std::vector<Kind> kind_of;  // of each image
+  std::vector<Kind> image_kind;  // of each image
 };
 
-Task task_of(const CelebaTable& table, const std::string& name) {
+Task make_task(const CelebaTable& table, const std::string& name) {
   Task task;
   const size_t smiling = table.attribute("Smiling");
   task.classes = {"not smiling", "smiling"};
   task.domains = {"celeba"};
-  task.kind_of.resize(table.images.size());
+  task.image_kind.resize(table.images.size());
   const auto each = [&](const auto& kind) {
-    for (size_t i = 0; i < table.images.size(); ++i) task.kind_of[i] = kind(i);
+    for (size_t i = 0; i < table.images.size(); ++i) task.image_kind[i] = kind(i);
   };
   if (name == "spurious_hair") {
     const size_t black = table.attribute("Black_Hair"), blond = table.attribute("Blond_Hair");
@@ -95,7 +95,7 @@ std::vector<std::vector<std::vector<size_t>>> by_kind(const CelebaTable& table, 
   std::vector<std::vector<std::vector<size_t>>> images(task.classes.size());
   for (auto& of_class : images) of_class.resize(task.domains.size());
   for (size_t i = 0; i < table.images.size(); ++i)
-    if (const Kind& kind = task.kind_of[i]; kind.label >= 0 && table.part[i] == part)
+    if (const Kind& kind = task.image_kind[i]; kind.label >= 0 && table.part[i] == part)
       images[kind.label][kind.domain].push_back(i);
   return images;
 }
@@ -172,7 +172,7 @@ std::vector<size_t> choose(const CelebaTable& table, const Task& task, const Cho
   if (chosen.empty()) fail("CelebA's ", kParts[choice.part], " split has no images for this task");
   if (task.domains.size() > 1) {
     Counts taken = zero_counts(task);
-    for (const size_t i : chosen) ++taken[task.kind_of[i].label][task.kind_of[i].domain];
+    for (const size_t i : chosen) ++taken[task.image_kind[i].label][task.image_kind[i].domain];
     log_info("CelebA's ", kParts[choice.part], " split: ", chosen.size(), " images, ", counts_text(task, taken));
   }
   return chosen;
@@ -217,7 +217,7 @@ DataSplits make_celeba(const CelebaOptions& options, const DataContext&) {
   const CelebaTable table = parse_celeba(read_text(root + "/list_attr_celeba.txt"), "list_attr_celeba.txt",
                                          read_text(root + "/list_eval_partition.txt"), "list_eval_partition.txt");
   check_images_exist(table, folder);
-  const Task task = task_of(table, options.task);
+  const Task task = make_task(table, options.task);
   DataInfo info;
   info.name = "celeba";
   info.classes = task.classes;
@@ -227,8 +227,8 @@ DataSplits make_celeba(const CelebaOptions& options, const DataContext&) {
     for (const size_t i : choose(table, task, choice))
       files.push_back({folder + "/" + table.images[i],
                        printable(table.images[i]),
-                       task.kind_of[i].label,
-                       task.kind_of[i].domain,
+                       task.image_kind[i].label,
+                       task.image_kind[i].domain,
                        {}});
     return std::make_shared<ImageFilesSet>(info, std::move(files));
   };

@@ -39,9 +39,9 @@ DataSetPtr array_set(const DataInfo& info, CifarRecords records, size_t label, c
 void check_coarse_labels(const CifarRecords& records, const std::string& path) {
   for (size_t i = 0; i < records.labels[0].size(); ++i) {
     const int coarse = records.labels[0][i], fine = records.labels[1][i];
-    if (fine < 100 && cifar100_coarse_of()[fine] != coarse)
+    if (fine < 100 && cifar100_fine_to_coarse()[fine] != coarse)
       fail(printable(path), ": image ", i, " has coarse label ", coarse, " and fine label ", fine,
-           ", which belongs to ", cifar100_coarse_of()[fine], "; the file is damaged or not CIFAR-100");
+           ", which belongs to ", cifar100_fine_to_coarse()[fine], "; the file is damaged or not CIFAR-100");
   }
 }
 
@@ -87,7 +87,7 @@ DataSplits make_cifar100(const Cifar100Options& options, const DataContext& cont
   info.name = "cifar100";
   info.domains = {info.name};
   info.super_classes = names(folder + "/coarse_label_names.txt", cifar100_coarse_names());
-  info.super_class_of = cifar100_coarse_of();
+  info.super_class_of = cifar100_fine_to_coarse();
   info.classes = names(folder + "/fine_label_names.txt", cifar100_fine_names());
   if (!fine) {
     info.classes = std::move(info.super_classes);

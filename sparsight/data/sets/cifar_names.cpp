@@ -52,7 +52,7 @@ const std::vector<std::string>& cifar100_coarse_names() {
   return values;
 }
 
-const std::vector<int64_t>& cifar100_coarse_of() {
+const std::vector<int64_t>& cifar100_fine_to_coarse() {
   static const std::vector<int64_t> values{
       4,  1,  14, 8,  0,  6,  7,  7, 18, 3,  3,  14, 9, 18, 7,  11, 3,  9, 7,  11, 6,  11, 5,  10, 7,
       6,  13, 15, 3,  15, 0,  11, 1, 10, 12, 14, 16, 9, 11, 5,  5,  19, 8, 8,  15, 13, 14, 17, 18, 10,

@@ -49,7 +49,7 @@ class CifarNoiseSet final : public DataSet {
   int64_t size_;
 };
 
-Backgrounds backgrounds_of(const CifarNoiseOptions& options) {
+Backgrounds make_backgrounds(const CifarNoiseOptions& options) {
   const bool none = options.backgrounds.empty();
   if (options.backgrounds == "synthetic" || (none && options.source == "glyphs"))
     return generated_backgrounds(options.seed);
@@ -77,7 +77,7 @@ void CifarNoiseOptions::declare(OptionSet& set) {
 }
 
 DataSplits make_cifar_noise(const CifarNoiseOptions& options, const DataContext&) {
-  const Backgrounds backgrounds = backgrounds_of(options);
+  const Backgrounds backgrounds = make_backgrounds(options);
   const PictureParts pictures = picture_parts(options.source, options.root, options.seed);
   DataInfo info;
   info.name = options.source == "glyphs"           ? "cifar_noise (glyphs as a synthetic substitute)"
@@ -87,8 +87,8 @@ DataSplits make_cifar_noise(const CifarNoiseOptions& options, const DataContext&
   info.domains = {info.name};
   info.attributes = {"row", "column"};
   info.height = info.width = kBackgroundSide;
-  const auto part_of = [&](const ClassPictures& of, const BackgroundSampler& background, const std::string& part,
-                           int64_t requested) {
+  const auto make_part = [&](const ClassPictures& of, const BackgroundSampler& background, const std::string& part,
+                             int64_t requested) {
     const int64_t classes = std::ssize(info.classes);
     int64_t minimum = of.count(0);
     for (int64_t label = 1; label < classes; ++label) minimum = std::min(minimum, of.count(label));
@@ -96,8 +96,8 @@ DataSplits make_cifar_noise(const CifarNoiseOptions& options, const DataContext&
                                            checked_count(requested, minimum, classes, part));
   };
   DataSplits parts;
-  parts.train = part_of(pictures.train, backgrounds.train, "train", options.train);
-  parts.test = part_of(pictures.test, backgrounds.test, "test", options.test);
+  parts.train = make_part(pictures.train, backgrounds.train, "train", options.train);
+  parts.test = make_part(pictures.test, backgrounds.test, "test", options.test);
   parts.validation = parts.test;
   parts.missing = "validation";
   return parts;

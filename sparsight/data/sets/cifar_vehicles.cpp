@@ -79,7 +79,7 @@ DataSplits make_cifar_vehicles(const CifarVehiclesOptions& options, const DataCo
   info.domains = {info.name};
   info.attributes = {"cell"};
   info.height = info.width = 2 * kCell;
-  const auto part_of = [&](const ClassPictures& of, const std::string& part, int64_t requested) {
+  const auto make_part = [&](const ClassPictures& of, const std::string& part, int64_t requested) {
     int64_t minimum = of.count(kVehicles[0]), animals = 0;
     for (const int64_t label : kVehicles) minimum = std::min(minimum, of.count(label));
     for (const int64_t label : kAnimals) animals += of.count(label);
@@ -88,8 +88,8 @@ DataSplits make_cifar_vehicles(const CifarVehiclesOptions& options, const DataCo
                                               checked_count(requested, minimum, std::ssize(kVehicles), part));
   };
   DataSplits parts;
-  parts.train = part_of(pictures.train, "train", options.train);
-  parts.test = part_of(pictures.test, "test", options.test);
+  parts.train = make_part(pictures.train, "train", options.train);
+  parts.test = make_part(pictures.test, "test", options.test);
   parts.validation = parts.test;
   parts.missing = "validation";
   return parts;

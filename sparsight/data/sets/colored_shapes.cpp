@@ -132,11 +132,11 @@ DataSplits make_colored_shapes(const ColoredShapesOptions& options, const DataCo
   info.classes = {"ellipse", "square"};
   info.domains = {"red", "blue"};
   info.height = info.width = options.side;
-  const auto part_of = [&](const std::string& name, int64_t size, bool biased) {
+  const auto make_part = [&](const std::string& name, int64_t size, bool biased) {
     return std::make_shared<ColoredShapes>(info, options, name, size, biased);
   };
-  return {part_of("train", options.train, true), part_of("validation", options.validation, true),
-          part_of("test", options.test, false)};
+  return {make_part("train", options.train, true), make_part("validation", options.validation, true),
+          make_part("test", options.test, false)};
 }
 
 }  // namespace sparsight

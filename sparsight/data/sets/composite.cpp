@@ -42,9 +42,9 @@ struct CompositeSource {
   std::vector<int64_t> others;  // classes of the distractors, where they come from `cells`
 };
 
-CompositeSource source_of(const CellPool& cells, const std::vector<CellPool>& distractors,
-                          const std::vector<int64_t>& digits, const CompositeCells& all, const char* split,
-                          bool multi_label) {
+CompositeSource make_source(const CellPool& cells, const std::vector<CellPool>& distractors,
+                            const std::vector<int64_t>& digits, const CompositeCells& all, const char* split,
+                            bool multi_label) {
   CompositeSource source{cells, distractors, digits, {}};
   for (const int64_t digit : digits)
     if (!cells.has(digit))
@@ -94,13 +94,13 @@ class CompositeSet final : public DataSet {
     sample.attributes = {static_cast<float>(position)};
     sample.image = at::empty({info_.channels, info_.height, info_.width}, at::kByte);
     for (int64_t cell = 0; cell < grid_ * grid_; ++cell)
-      cell_of(sample.image, cell)
+      cell_view(sample.image, cell)
           .copy_(cell == position ? source_.cells.sample(source_.digits[sample.label], random) : distractor(random));
     return sample;
   }
 
  private:
-  at::Tensor cell_of(const at::Tensor& image, int64_t cell) const {
+  at::Tensor cell_view(const at::Tensor& image, int64_t cell) const {
     const int64_t height = info_.height / grid_, width = info_.width / grid_;
     return image.narrow(1, cell / grid_ * height, height).narrow(2, cell % grid_ * width, width);
   }
@@ -122,7 +122,7 @@ class CompositeSet final : public DataSet {
     sample.id = cat(part_, "/", index);
     sample.image = at::empty({info_.channels, info_.height, info_.width}, at::kByte);
     for (int64_t cell = 0; cell < grid_ * grid_; ++cell)
-      cell_of(sample.image, cell).copy_(source_.cells.sample(source_.digits[shown[cell]], random));
+      cell_view(sample.image, cell).copy_(source_.cells.sample(source_.digits[shown[cell]], random));
     return sample;
   }
 
@@ -164,10 +164,10 @@ CompositeCells composite_cells(const CompositeOptions& options, const DataContex
 }
 
 DataSplits make_composite(const CompositeOptions& options, const DataContext& context) {
-  return composite_of(options, composite_cells(options, context));
+  return compose_cells(options, composite_cells(options, context));
 }
 
-DataSplits composite_of(const CompositeOptions& options, const CompositeCells& cells) {
+DataSplits compose_cells(const CompositeOptions& options, const CompositeCells& cells) {
   const std::vector<int64_t> digits = label_classes(options, cells);
   DataInfo info;
   info.name = cells.name == "mnist" ? "composite" : "composite of " + cells.name;
@@ -186,15 +186,15 @@ DataSplits composite_of(const CompositeOptions& options, const CompositeCells& c
     info.classes.push_back(cells.classes[digit]);
   }
   if (!options.multi_label) info.super_classes = info.classes;
-  const CompositeSource train = source_of(cells.train, cells.train_distractors, digits, cells, "training",
-                                          options.multi_label),
+  const CompositeSource train = make_source(cells.train, cells.train_distractors, digits, cells, "training",
+                                            options.multi_label),
                         test =
-                            source_of(cells.test, cells.test_distractors, digits, cells, "test", options.multi_label);
-  const auto part_of = [&](const std::string& name, int64_t size, const CompositeSource& source) {
+                            make_source(cells.test, cells.test_distractors, digits, cells, "test", options.multi_label);
+  const auto make_part = [&](const std::string& name, int64_t size, const CompositeSource& source) {
     return std::make_shared<CompositeSet>(info, options, name, size, source);
   };
-  return {part_of("train", options.train, train), part_of("validation", options.validation, train),
-          part_of("test", options.test, test)};
+  return {make_part("train", options.train, train), make_part("validation", options.validation, train),
+          make_part("test", options.test, test)};
 }
 
 }  // namespace sparsight

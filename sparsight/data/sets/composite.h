@@ -32,6 +32,6 @@ CompositeCells composite_cells(const CompositeOptions& options, const DataContex
 // come from the training split of their dataset, those of test images from its test split. Raises Error for cells
 // without an image of one of the `digits`, or without any distractor.
 DataSplits make_composite(const CompositeOptions& options, const DataContext& context);
-DataSplits composite_of(const CompositeOptions& options, const CompositeCells& cells);
+DataSplits compose_cells(const CompositeOptions& options, const CompositeCells& cells);
 
 }  // namespace sparsight

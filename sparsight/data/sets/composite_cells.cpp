@@ -31,7 +31,7 @@ Json cell_settings(const CellOptions& options, int64_t seed) {
   return settings;
 }
 
-CellShape shape_of(const DataInfo& info, const CellOptions& options) {
+CellShape cell_shape(const DataInfo& info, const CellOptions& options) {
   CellShape shape{info.channels, info.height, info.width, options.fit};
   if (options.cell_channels == 2) fail_usage("data.cell_channels must be 1 or 3, or 0, got 2");
   if (options.cell_channels > 0) shape.channels = options.cell_channels;
@@ -121,7 +121,7 @@ at::Tensor CellPool::sample_any(RandomStream& random) const {
 CompositeCells read_cells(const CellOptions& options, int64_t seed, const DataContext& context) {
   const DataSplits set = data_sets().make(options.cells, cell_settings(options, seed), "data.cell_settings", context);
   const DataInfo& info = set.train->info();
-  CompositeCells cells{info.name, info.classes, shape_of(info, options), {}, {}, {}, {}};
+  CompositeCells cells{info.name, info.classes, cell_shape(info, options), {}, {}, {}, {}};
   if (options.cells == "glyphs")
     for (size_t k = 0; k < cells.classes.size(); ++k) cells.classes[k] = std::to_string(k);
   cells.train = {set.train, cells.shape};

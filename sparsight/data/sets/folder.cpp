@@ -35,15 +35,15 @@ DataSetPtr part_set(const DataInfo& info, const std::vector<std::string>& classe
   FolderScan scan = scan_class_folders(root + "/" + part);
   check_scan(scan);
   ignored.add(scan.ignored, part + "/");
-  std::vector<int64_t> label_of;
+  std::vector<int64_t> class_to_label;
   for (const std::string& name : scan.classes) {
     const auto found = std::lower_bound(classes.begin(), classes.end(), name);
     if (found == classes.end() || *found != name)
       fail(printable(root + "/" + part + "/" + name),
            " is a class that train/ does not have; the splits must have the same classes");
-    label_of.push_back(found - classes.begin());
+    class_to_label.push_back(found - classes.begin());
   }
-  for (FolderImage& image : scan.images) image.label = label_of[image.label];
+  for (FolderImage& image : scan.images) image.label = class_to_label[image.label];
   return files_set(info, std::move(scan), part + "/");
 }
 

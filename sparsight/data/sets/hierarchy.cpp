@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kMaxGroups = 48;  // colours times shapes
 
 // About as many colours as shapes, so that a group needs both.
-int64_t colours_of(int64_t groups) {
+int64_t count_colours(int64_t groups) {
   const auto all = static_cast<int64_t>(hierarchy_colours().size());
   int64_t colours = 1;
   while (colours < all && colours * colours < groups) ++colours;
@@ -27,7 +27,8 @@ class HierarchySet final : public DataSet {
     info_.domains = {"generated"};
     info_.height = info_.width = options.side;
     for (int64_t group = 0; group < options.groups; ++group) {
-      const std::string name = cat(hierarchy_colours()[colour_of(group)], " ", hierarchy_shapes()[shape_of(group)]);
+      const std::string name =
+          cat(hierarchy_colours()[group_colour(group)], " ", hierarchy_shapes()[group_shape(group)]);
       info_.super_classes.push_back(name);
       for (int64_t i = 0; i < options.classes_per_group; ++i) {
         info_.classes.push_back(cat(name, " ", i));
@@ -46,8 +47,8 @@ class HierarchySet final : public DataSet {
     sample.label = label(index);
     sample.id = cat(split_, "/", index);
     const int64_t group = info_.super_class_of[static_cast<size_t>(sample.label)];
-    const HierarchyPicture picture{.colour = colour_of(group),
-                                   .shape = shape_of(group),
+    const HierarchyPicture picture{.colour = group_colour(group),
+                                   .shape = group_shape(group),
                                    .tile = tiles_[static_cast<size_t>(sample.label)],
                                    .shifts = options_.shifts,
                                    .contrast = options_.contrast,
@@ -59,8 +60,8 @@ class HierarchySet final : public DataSet {
   }
 
  private:
-  size_t colour_of(int64_t group) const { return static_cast<size_t>(group % colours_of(options_.groups)); }
-  size_t shape_of(int64_t group) const { return static_cast<size_t>(group / colours_of(options_.groups)); }
+  size_t group_colour(int64_t group) const { return static_cast<size_t>(group % count_colours(options_.groups)); }
+  size_t group_shape(int64_t group) const { return static_cast<size_t>(group / count_colours(options_.groups)); }
 
   HierarchyOptions options_;
   std::string split_, purpose_;

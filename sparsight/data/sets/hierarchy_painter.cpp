@@ -16,16 +16,16 @@ struct NamedColour {
 constexpr NamedColour kColours[] = {{"red", {190, 80, 80}},     {"blue", {80, 90, 195}},     {"green", {80, 175, 80}},
                                     {"yellow", {175, 170, 70}}, {"magenta", {175, 75, 175}}, {"cyan", {70, 170, 175}}};
 
-float far_of(float x, float y) { return std::max(std::abs(x), std::abs(y)); }
+float max_norm(float x, float y) { return std::max(std::abs(x), std::abs(y)); }
 
 bool in_disc(float x, float y) { return x * x + y * y <= 1; }
 bool in_bar(float x, float y) { return std::abs(x) <= 1 && std::abs(y) <= 0.5f; }
 bool in_pillar(float x, float y) { return in_bar(y, x); }
-bool in_cross(float x, float y) { return far_of(x, y) <= 1 && std::min(std::abs(x), std::abs(y)) <= 0.4f; }
+bool in_cross(float x, float y) { return max_norm(x, y) <= 1 && std::min(std::abs(x), std::abs(y)) <= 0.4f; }
 bool in_ring(float x, float y) { return in_disc(x, y) && x * x + y * y >= 0.25f; }
-bool in_frame(float x, float y) { return far_of(x, y) >= 0.5f && far_of(x, y) <= 0.9f; }
+bool in_frame(float x, float y) { return max_norm(x, y) >= 0.5f && max_norm(x, y) <= 0.9f; }
 bool in_diamond(float x, float y) { return std::abs(x) + std::abs(y) <= 1.15f; }
-bool in_square(float x, float y) { return far_of(x, y) <= 0.85f; }
+bool in_square(float x, float y) { return max_norm(x, y) <= 0.85f; }
 
 // Whether a point is inside; (0, 0) is the centre and 1 the radius.
 struct NamedShape {

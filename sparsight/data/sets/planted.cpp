@@ -97,11 +97,11 @@ DataSplits make_planted(const PlantedOptions& options, const DataContext&) {
   info.domains = {"dark paper", "bright paper"};
   info.attributes = {"cell"};
   info.height = info.width = options.side;
-  const auto part_of = [&](const std::string& name, int64_t size, double correlation) {
+  const auto make_part = [&](const std::string& name, int64_t size, double correlation) {
     return std::make_shared<PlantedSet>(info, options, name, size, correlation);
   };
-  return {part_of("train", options.train, options.correlation), part_of("validation", options.validation, 0.5),
-          part_of("test", options.test, 0.5)};
+  return {make_part("train", options.train, options.correlation), make_part("validation", options.validation, 0.5),
+          make_part("test", options.test, 0.5)};
 }
 
 }  // namespace sparsight

@@ -19,7 +19,7 @@ struct Neighbours {
 };
 
 // coordinate: of the point, in an image of `length` pixels along this axis.
-Neighbours neighbours_of(double coordinate, int64_t length) {
+Neighbours find_neighbours(double coordinate, int64_t length) {
   const double from_centre = coordinate - 0.5, floor = std::floor(from_centre);
   const int64_t first = static_cast<int64_t>(floor) - 1;
   Neighbours result{{}, from_centre - floor};
@@ -65,10 +65,10 @@ at::Tensor affine_bicubic(const at::Tensor& image, const WarpMatrix& matrix, con
       const double x = static_cast<double>(column) + 0.5, from_x = a * x + b * y + c, from_y = d * x + e * y + f;
       if (!(from_x >= 0 && from_y >= 0 && from_x < static_cast<double>(width) &&
             from_y < static_cast<double>(height))) {
-        for (int64_t plane = 0; plane < channels; ++plane) out[plane * pixels + to] = fill_of(fill, plane);
+        for (int64_t plane = 0; plane < channels; ++plane) out[plane * pixels + to] = channel_fill(fill, plane);
         continue;
       }
-      const Neighbours across = neighbours_of(from_x, width), down = neighbours_of(from_y, height);
+      const Neighbours across = find_neighbours(from_x, width), down = find_neighbours(from_y, height);
       for (int64_t plane = 0; plane < channels; ++plane)
         out[plane * pixels + to] = as_level(bicubic_at(in + plane * pixels, width, across, down));
     }

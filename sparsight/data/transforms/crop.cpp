@@ -11,7 +11,7 @@ namespace sparsight {
 namespace {
 
 // The side of a crop of `size`, where 0 is the image's shorter side.
-int64_t side_of(const at::Tensor& image, int64_t size) {
+int64_t crop_side(const at::Tensor& image, int64_t size) {
   return size > 0 ? size : std::min(image.size(1), image.size(2));
 }
 
@@ -46,7 +46,7 @@ void RandomResizedCropOptions::declare(OptionSet& set) {
 
 TransformOp make_center_crop(const CenterCropOptions& options) {
   TransformOp op = [=](const at::Tensor& image, RandomStream&) {
-    const int64_t size = side_of(image, options.size);
+    const int64_t size = crop_side(image, options.size);
     check_fits("center_crop", image, size);
     return crop(image, (image.size(1) - size) / 2, (image.size(2) - size) / 2, size, size);
   };
@@ -71,7 +71,7 @@ TransformOp make_random_resized_crop(const RandomResizedCropOptions& options) {
   check_range("random_resized_crop", "scale", options.scale);
   check_range("random_resized_crop", "ratio", options.ratio);
   return [=](const at::Tensor& image, RandomStream& random) {
-    const int64_t h = image.size(1), w = image.size(2), size = side_of(image, options.size);
+    const int64_t h = image.size(1), w = image.size(2), size = crop_side(image, options.size);
     const double area = static_cast<double>(h * w);
     for (int attempt = 0; attempt < 10; ++attempt) {
       const double target = area * random.uniform(options.scale[0], options.scale[1]);

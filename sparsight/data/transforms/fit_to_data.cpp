@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kPhotographCrop = 224, kPhotographSide = 256;
 
-double mean_of(const std::vector<double>& values) {
+double compute_mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
@@ -30,12 +30,12 @@ void fit_channels(Json& step) {
     options.preset = "imagenet";
     const PixelStatistics colours = pixel_statistics(options);
     step.erase("preset");
-    step["mean"] = Json::array({mean_of(colours.mean)});
-    step["std"] = Json::array({mean_of(colours.std)});
+    step["mean"] = Json::array({compute_mean(colours.mean)});
+    step["std"] = Json::array({compute_mean(colours.std)});
   }
   const Json fill = step.value("fill_color", Json());
   if (fill.is_array() && fill.size() == 3 && std::ranges::all_of(fill, [](const Json& v) { return v.is_number(); }))
-    step["fill_color"] = Json::array({std::llround(mean_of(fill.get<std::vector<double>>()))});
+    step["fill_color"] = Json::array({std::llround(compute_mean(fill.get<std::vector<double>>()))});
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ Hsv to_hsv(int r, int g, int b) {
 }
 
 // Channel c (0, 1, 2) is high within one sixth of its own hue (0, 2, 4), low beyond two, linear between (Smith 1978).
-uint8_t level_of(const Hsv& colour, int c) {
+uint8_t channel_level(const Hsv& colour, int c) {
   const double sixths = colour.hue * 6.0 / 255.0, away = std::fabs(sixths - 2 * c), distance = std::min(away, 6 - away);
   const float below = static_cast<float>(std::min(std::max(distance - 1, 0.0), 1.0));
   const float saturation = static_cast<float>(colour.saturation / 255.0);
@@ -44,7 +44,7 @@ void turn_hue(const uint8_t* __restrict in, uint8_t* __restrict out, int64_t pix
   for (int64_t i = 0; i < pixels; ++i) {
     Hsv colour = to_hsv(in[i], in[i + pixels], in[i + 2 * pixels]);
     colour.hue = (colour.hue + steps) & 255;
-    for (int c = 0; c < 3; ++c) out[i + c * pixels] = level_of(colour, c);
+    for (int c = 0; c < 3; ++c) out[i + c * pixels] = channel_level(colour, c);
   }
 }
 

@@ -17,7 +17,7 @@ constexpr double kMaxAdded = 110;         // levels
 
 double enhancement(double strength) { return std::max(0.1, 1 + kMaxFactorChange * strength); }
 
-int floor_of(double most, double strength) { return static_cast<int>(std::fabs(strength) * most); }
+int scaled_floor(double most, double strength) { return static_cast<int>(std::fabs(strength) * most); }
 
 at::Tensor shifted(const at::Tensor& image, double across, double down, const BorderFill& fill) {
   return affine_bicubic(image, {1, 0, across, 0, 1, down}, fill);
@@ -33,9 +33,10 @@ const std::vector<Augmentation>& increasing_augmentations() {
       {"equalize", [](Image image, double, Fill) { return equalize(image); }},
       {"invert", [](Image image, double, Fill) { return solarize(image, 0); }},
       {"rotate", [](Image image, double s, Fill fill) { return rotate_bicubic(image, kMaxDegrees * s, fill); }},
-      {"posterize", [](Image image, double s, Fill) { return posterize(image, 4 - floor_of(kMaxLostBits, s)); }},
-      {"solarize", [](Image image, double s, Fill) { return solarize(image, 256 - floor_of(256, s)); }},
-      {"solarize_add", [](Image image, double s, Fill) { return solarize_add(image, floor_of(kMaxAdded, s), 128); }},
+      {"posterize", [](Image image, double s, Fill) { return posterize(image, 4 - scaled_floor(kMaxLostBits, s)); }},
+      {"solarize", [](Image image, double s, Fill) { return solarize(image, 256 - scaled_floor(256, s)); }},
+      {"solarize_add",
+       [](Image image, double s, Fill) { return solarize_add(image, scaled_floor(kMaxAdded, s), 128); }},
       {"color", [](Image image, double s, Fill) { return adjust_saturation(image, enhancement(s)); }},
       {"contrast", [](Image image, double s, Fill) { return adjust_contrast(image, enhancement(s)); }},
       {"brightness", [](Image image, double s, Fill) { return adjust_brightness(image, enhancement(s)); }},

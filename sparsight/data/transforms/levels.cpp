@@ -12,9 +12,9 @@ namespace {
 using Table = std::array<uint8_t, 256>;
 using Histogram = std::array<int64_t, 256>;
 
-// Maps the levels of each channel by table_of(histogram of the channel).
-template <class TableOf>
-at::Tensor map_levels(const at::Tensor& image, const char* op, TableOf table_of) {
+// Maps the levels of each channel by find_table(histogram of the channel).
+template <class FindTable>
+at::Tensor map_levels(const at::Tensor& image, const char* op, FindTable find_table) {
   const at::Tensor planes = byte_planes(image, op);
   at::Tensor result = at::empty_like(planes);
   const int64_t pixels = planes.size(1) * planes.size(2);
@@ -23,7 +23,7 @@ at::Tensor map_levels(const at::Tensor& image, const char* op, TableOf table_of)
     uint8_t* out = result.data_ptr<uint8_t>() + c * pixels;
     Histogram histogram{};
     for (int64_t i = 0; i < pixels; ++i) ++histogram[in[i]];
-    const Table table = table_of(histogram);
+    const Table table = find_table(histogram);
     for (int64_t i = 0; i < pixels; ++i) out[i] = table[in[i]];
   }
   return result;

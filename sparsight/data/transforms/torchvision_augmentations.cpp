@@ -6,8 +6,8 @@
 namespace sparsight {
 namespace {
 
-double width_of(const at::Tensor& image) { return static_cast<double>(image.size(2)); }
-double height_of(const at::Tensor& image) { return static_cast<double>(image.size(1)); }
+double image_width(const at::Tensor& image) { return static_cast<double>(image.size(2)); }
+double image_height(const at::Tensor& image) { return static_cast<double>(image.size(1)); }
 
 constexpr double kLargestShear = 0.3;          // tangent
 constexpr double kLargestShift = 150.0 / 331;  // of the side
@@ -29,11 +29,11 @@ const std::vector<Augmentation>& torchvision_augmentations() {
        }},
       {"translate_x",
        [](const at::Tensor& image, double s, const BorderFill& fill) {
-         return warp(image, {1, 0, std::trunc(kLargestShift * s * width_of(image)), 0, 1, 0}, fill);
+         return warp(image, {1, 0, std::trunc(kLargestShift * s * image_width(image)), 0, 1, 0}, fill);
        }},
       {"translate_y",
        [](const at::Tensor& image, double s, const BorderFill& fill) {
-         return warp(image, {1, 0, 0, 0, 1, std::trunc(kLargestShift * s * height_of(image))}, fill);
+         return warp(image, {1, 0, 0, 0, 1, std::trunc(kLargestShift * s * image_height(image))}, fill);
        }},
       {"rotate",
        [](const at::Tensor& image, double s, const BorderFill& fill) {

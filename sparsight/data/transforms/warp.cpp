@@ -36,7 +36,7 @@ at::Tensor warp(const at::Tensor& image, const WarpMatrix& matrix, const BorderF
       const int64_t to = row * width + column;
       const int64_t from = inside ? static_cast<int64_t>(from_y) * width + static_cast<int64_t>(from_x) : 0;
       for (int64_t plane = 0; plane < channels; ++plane)
-        out[plane * pixels + to] = inside ? in[plane * pixels + from] : fill_of(fill, plane);
+        out[plane * pixels + to] = inside ? in[plane * pixels + from] : channel_fill(fill, plane);
     }
   }
   return result;

@@ -15,7 +15,7 @@ using WarpMatrix = std::array<double, 6>;
 // What pixels from outside of the image become: a level for each channel, or one for all.
 using BorderFill = std::vector<uint8_t>;
 
-inline uint8_t fill_of(const BorderFill& fill, int64_t channel) {
+inline uint8_t channel_fill(const BorderFill& fill, int64_t channel) {
   return fill.size() == 1 ? fill[0] : fill[static_cast<size_t>(channel)];
 }
 // Raises UsageError unless there are 1 or `channels` levels.

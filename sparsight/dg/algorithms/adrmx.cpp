@@ -61,7 +61,7 @@ class Adrmx : public DomainAlgorithm {
       : Adrmx(options, context, copy_of_model(context), probe_widths(*context.model)) {}
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
-    const std::vector<Batch> domains = domains_of(minibatches);
+    const std::vector<Batch> domains = split_domains(minibatches);
     make_networks(static_cast<int64_t>(domains.size()));
     const auto n = static_cast<int64_t>(context.random.step) + 1;
     return discriminator_turn(n, options_.d_steps) ? train_discriminator(domains, context)

@@ -89,7 +89,7 @@ class Arm : public DomainAlgorithm {
                                     initial_random(context))) {}
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
-    const std::vector<Batch> domains = domains_of(minibatches);
+    const std::vector<Batch> domains = split_domains(minibatches);
     LossStep step(this->context(), weights(), context, 1);
     std::vector<at::Tensor> images;
     for (const Batch& batch : domains) images.push_back(network_.adapted(batch.images, /*training=*/true));

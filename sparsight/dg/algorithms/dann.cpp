@@ -53,7 +53,7 @@ class Dann : public DomainAlgorithm {
       : DomainAlgorithm(with_betas(context, options.beta1, kBeta2), 1), options_(options), conditional_(conditional) {}
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
-    const std::vector<Batch> domains = domains_of(minibatches);
+    const std::vector<Batch> domains = split_domains(minibatches);
     make_discriminator(static_cast<int64_t>(domains.size()));
     const auto n = static_cast<int64_t>(context.random.step) + 1;
     return discriminator_turn(n, options_.d_steps) ? train_discriminator(domains, context)

@@ -39,7 +39,7 @@ DomainAlgorithm::DomainAlgorithm(const AlgorithmContext& context, size_t domains
 }
 
 UpdateResult DomainAlgorithm::update(Minibatches& minibatches, const UpdateContext& context) {
-  const std::vector<Batch> domains = domains_of(minibatches);
+  const std::vector<Batch> domains = split_domains(minibatches);
   begin(context);
   LossStep step(this->context(), weights_, context, 1);
   const Batch joined = join_batches(domains);

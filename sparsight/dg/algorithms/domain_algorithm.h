@@ -49,7 +49,7 @@ class DomainAlgorithm : public Algorithm {
   virtual void accept() {}
 
   // The step's batches, for algorithms that override update().
-  std::vector<Batch> domains_of(Minibatches& minibatches) const { return batches_by_domain(minibatches, domains_); }
+  std::vector<Batch> split_domains(Minibatches& minibatches) const { return batches_by_domain(minibatches, domains_); }
   // The head in the run's precision. features: [B,D] -> [B,K].
   at::Tensor classify(ImageModel& model, const at::Tensor& features) const;
   WeightUpdate& weights() { return weights_; }

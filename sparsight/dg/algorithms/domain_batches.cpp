@@ -10,7 +10,7 @@
 namespace sparsight {
 namespace {
 
-int64_t domain_of(const Batch& batch) {
+int64_t batch_domain(const Batch& batch) {
   if (!batch.domains.defined() || batch.domains.numel() == 0)
     fail("a batch has no images of known domain; set loader.per_domain = true");
   const int64_t domain = batch.domains[0].item<int64_t>();
@@ -42,7 +42,7 @@ std::vector<Batch> batches_by_domain(Minibatches& minibatches, size_t domains) {
   std::vector<std::vector<Batch>> found;
   while (minibatches.left() > 0) {
     Batch batch = minibatches.next();
-    const int64_t number = domain_of(batch);
+    const int64_t number = batch_domain(batch);
     const auto at = std::find(numbers.begin(), numbers.end(), number);
     if (at == numbers.end()) {
       numbers.push_back(number);

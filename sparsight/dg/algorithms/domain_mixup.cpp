@@ -19,7 +19,7 @@ class DomainMixup : public DomainAlgorithm {
       : DomainAlgorithm(context, 1), options_(options) {}
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
-    const std::vector<MixedPair> pairs = random_pairs(domains_of(minibatches), options_.alpha, context.random);
+    const std::vector<MixedPair> pairs = random_pairs(split_domains(minibatches), options_.alpha, context.random);
     std::vector<Batch> firsts;
     std::vector<at::Tensor> images;
     for (const MixedPair& pair : pairs) {

@@ -31,7 +31,7 @@ class ErmPlusPlus : public DomainAlgorithm {
     if (static_cast<int64_t>(context.random.step) >= options_.linear_steps) {
       return DomainAlgorithm::update(minibatches, scaled);
     }
-    const std::vector<Batch> domains = domains_of(minibatches);
+    const std::vector<Batch> domains = split_domains(minibatches);
     const Batch joined = join_batches(domains);
     LossStep step(this->context(), weights(), scaled, 1);
     step.add(joined);

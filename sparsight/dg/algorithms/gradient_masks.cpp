@@ -25,7 +25,7 @@ class GradientMasks : public DomainAlgorithm {
     const std::vector<at::Tensor>& parameters = weights().trainable();
     std::vector<std::vector<at::Tensor>> gradients(parameters.size());  // by parameter and domain
     LossStep step(this->context(), weights(), context, 1);
-    for (const Batch& batch : domains_of(minibatches)) {
+    for (const Batch& batch : split_domains(minibatches)) {
       step.add(batch);
       for (size_t i = 0; i < parameters.size(); ++i) {
         gradients[i].push_back(parameters[i].grad());

@@ -18,7 +18,7 @@ class Iga : public DomainAlgorithm {
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
     const TwiceDifferentiable twice;
     LossStep step(this->context(), weights(), context, 1);
-    const std::vector<Batch> domains = domains_of(minibatches);
+    const std::vector<Batch> domains = split_domains(minibatches);
     std::vector<ModelOutput> passes;
     std::vector<at::Tensor> risks;
     std::vector<std::vector<at::Tensor>> gradients;

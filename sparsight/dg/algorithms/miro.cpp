@@ -20,10 +20,10 @@ constexpr std::string_view kPretrained = "miro.pretrained/";
 int64_t channel_dimension(const at::Tensor& z) { return z.dim() == 4 ? 1 : z.dim() - 1; }
 
 // All taps but those of norms, which repeat the last block; or those asked for.
-std::vector<std::string> layers_of(ImageModel& model, const std::vector<std::string>& wanted) {
+std::vector<std::string> select_layers(ImageModel& model, const std::vector<std::string>& wanted) {
   const std::vector<std::string> all = model.tap_names();
   std::vector<std::string> layers;
-  for (const std::string& name : wanted) layers.push_back(all.at(position_of(name, all, "layer")));
+  for (const std::string& name : wanted) layers.push_back(all.at(find_position(name, all, "layer")));
   if (wanted.empty())
     for (const std::string& name : all)
       if (name != "norm" && name != "fc_norm") layers.push_back(name);
@@ -50,11 +50,11 @@ std::vector<OptimizedParameter> faster(std::vector<OptimizedParameter> parameter
 class Miro : public DomainAlgorithm {
  public:
   Miro(const MiroOptions& options, const AlgorithmContext& context)
-      : Miro(options, context, layers_of(*context.model, options.layers)) {}
+      : Miro(options, context, select_layers(*context.model, options.layers)) {}
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
     LossStep step(this->context(), weights(), context, 1);
-    const std::vector<Batch> domains = domains_of(minibatches);
+    const std::vector<Batch> domains = split_domains(minibatches);
     const Batch joined = join_batches(domains);
     const DomainPass pass{domains, joined, step.forward(joined, joined.images, 0, layers_), context};
     NamedMeans log;

@@ -15,7 +15,7 @@ class Mldg : public DomainAlgorithm {
       : DomainAlgorithm(context, 2), options_(options), inner_(context) {}
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
-    const std::vector<Batch> domains = domains_of(minibatches);
+    const std::vector<Batch> domains = split_domains(minibatches);
     std::vector<size_t> order(domains.size());
     std::iota(order.begin(), order.end(), size_t{0});
     RandomStream random = context.random.stream("mldg.order");

@@ -12,7 +12,7 @@ namespace sparsight {
 namespace {
 
 // [B_e] per domain.
-std::vector<at::Tensor> losses_of(const DomainPass& pass) {
+std::vector<at::Tensor> domain_losses(const DomainPass& pass) {
   const std::vector<at::Tensor> logits = pass.logits();
   std::vector<at::Tensor> losses;
   for (size_t e = 0; e < logits.size(); ++e) {
@@ -46,7 +46,7 @@ class Rdm : public DomainAlgorithm {
     if (options_.lr > 0 && anneal_.begun(update)) weights().set_base_lr(options_.lr);
   }
   at::Tensor objective(const DomainPass& pass, NamedMeans& log) override {
-    const std::vector<at::Tensor> losses = losses_of(pass);
+    const std::vector<at::Tensor> losses = domain_losses(pass);
     const at::Tensor distance = risk_distribution_distance(losses);
     log_value(log, "penalty", distance);
     const at::Tensor risk = pass.risks().mean();

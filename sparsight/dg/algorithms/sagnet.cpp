@@ -41,7 +41,7 @@ class SagNet : public DomainAlgorithm {
   }
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
-    const Batch joined = join_batches(domains_of(minibatches));
+    const Batch joined = join_batches(split_domains(minibatches));
     UpdateResult result = train_content(joined, context);
     if (!result.not_finite.empty()) return result;
     result.means.add("style_loss", train_style(joined, context), 1);
@@ -83,10 +83,10 @@ class SagNet : public DomainAlgorithm {
     return step.finish(/*last=*/false);
   }
 
-  // s of the content-randomised features. content_of: the stream of the permutation.
-  at::Tensor style_logits(const at::Tensor& features, const UpdateContext& context, const char* content_of) const {
+  // s of the content-randomised features. stream_name: the stream of the permutation.
+  at::Tensor style_logits(const at::Tensor& features, const UpdateContext& context, const char* stream_name) const {
     return style_.forward(with_random_content(features.to(at::kFloat),
-                                              random_order(features.size(0), context.random.stream(content_of))));
+                                              random_order(features.size(0), context.random.stream(stream_name))));
   }
 
   double train_style(const Batch& joined, const UpdateContext& context) {

@@ -38,7 +38,7 @@ class Transfer : public DomainAlgorithm {
   }
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
-    const std::vector<Batch> domains = domains_of(minibatches);
+    const std::vector<Batch> domains = split_domains(minibatches);
     const Batch joined = join_batches(domains);
     LossStep first(this->context(), weights(), context, 1);
     const ModelOutput output = first.forward(joined, joined.images);

@@ -38,7 +38,7 @@ class Urm : public DomainAlgorithm {
     squashed_.reset();  // and with it the graph
     const at::Tensor noise =
         low + (high - low) * uniform_like(features, features.sizes(), context.random.stream("urm.noise"));
-    const at::Tensor loss = loss_of(noise, 1) + options_.lambda * loss_of(features, 0);
+    const at::Tensor loss = discriminator_loss(noise, 1) + options_.lambda * discriminator_loss(features, 0);
     result.means.add("discriminator_loss", loss.item<double>(), 1);
     optimizer_.minimize(loss, context);
     return result;
@@ -58,7 +58,7 @@ class Urm : public DomainAlgorithm {
   at::Tensor objective(const DomainPass& pass, NamedMeans&) override {
     const at::Tensor features = pass.output.features.to(at::kFloat);
     squashed_ = options_.output == "tanh" ? features.tanh() : features.relu();
-    return pass.risk() + options_.lambda * loss_of(squashed_, 1);
+    return pass.risk() + options_.lambda * discriminator_loss(squashed_, 1);
   }
 
  private:
@@ -66,7 +66,7 @@ class Urm : public DomainAlgorithm {
     double low, high;
   };
   Range range() const { return options_.output == "tanh" ? Range{-1, 1} : Range{0, 1}; }
-  at::Tensor loss_of(const at::Tensor& input, double target) const {
+  at::Tensor discriminator_loss(const at::Tensor& input, double target) const {
     const at::Tensor logits = discriminator_.forward(input, kLeak);
     return at::binary_cross_entropy_with_logits(logits, at::full_like(logits, target));
   }

@@ -41,7 +41,7 @@ std::map<std::string, double> accuracy_by_domain(const Json& eval) {
 }
 
 // The names of a run's environments, in order.
-std::vector<std::string> environments_of(const std::string& folder) {
+std::vector<std::string> read_environments(const std::string& folder) {
   const std::string checkpoint = RunFolder::open(folder).checkpoint("last");
   const Json state = try_parse_json_object(read_safetensors_metadata(checkpoint)["state"]).value_or(Json::object());
   std::vector<std::string> names;
@@ -103,9 +103,9 @@ Json value_at(const Json& config, const std::string& key) {
 }
 
 // All that are drawn. Where a setting follows one, what trained, also where an override replaced it.
-Json hparams_of(const DgRun& run, const Json& config) {
+Json hparams_json(const DgRun& run, const Json& config) {
   Json hparams = Json::object();
-  for (const Hyperparameter& parameter : all_hyperparameters_of(run)) {
+  for (const Hyperparameter& parameter : all_run_hyperparameters(run)) {
     const Json used = parameter.key.empty() ? Json() : value_at(config, parameter.key);
     hparams[parameter.name] = used.is_null() ? parameter.value : used;
   }
@@ -168,8 +168,8 @@ std::vector<Json> dg_results(const DgRun& run, const Json& config, const std::st
     else
       evaluations[eval.at("step").get<int64_t>()].add(eval);
   }
-  const Json cost = cost_in(log.done), hparams = hparams_of(run, config);
-  const std::vector<std::string> names = environments_of(folder);
+  const Json cost = cost_in(log.done), hparams = hparams_json(run, config);
+  const std::vector<std::string> names = read_environments(folder);
   const Json arguments = full_arguments(run, config, folder, names);
   std::vector<Json> lines;
   double peak_mb = 0;

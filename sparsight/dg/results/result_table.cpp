@@ -53,15 +53,15 @@ std::vector<std::string> names_in(const RunsOfAlgorithms& algorithms) {
 
 std::string cell_text(const std::optional<MeanAndError>& cell) { return cell ? to_text(*cell) : ""; }
 
-std::string title_of(const DgTable& table) {
+std::string table_title(const DgTable& table) {
   return !table.title.empty() ? table.title : cat(dataset_title(table.dataset), ", ", to_text(table.rule));
 }
 
 using Escape = std::string (*)(const std::string& text);
 
 // Lines of cells between separators. escape: makes any text one cell.
-std::string lines_of(const DgTable& table, const std::string& begin, const std::string& between, const std::string& end,
-                     Escape escape) {
+std::string table_lines(const DgTable& table, const std::string& begin, const std::string& between,
+                        const std::string& end, Escape escape) {
   std::string text;
   const auto line = [&](std::vector<std::string> cells) {
     for (std::string& cell : cells) cell = escape(cell);
@@ -82,7 +82,7 @@ std::string lines_of(const DgTable& table, const std::string& begin, const std::
 }
 
 std::string markdown_lines(const DgTable& table, Escape escape) {
-  const std::string lines = lines_of(table, "| ", " | ", " |", escape);
+  const std::string lines = table_lines(table, "| ", " | ", " |", escape);
   const size_t first = lines.find('\n') + 1;
   std::string rule = "|:--|";
   for (size_t i = 0; i < table.columns.size() + table.fact_columns.size(); ++i) rule += "--:|";
@@ -123,15 +123,15 @@ std::string csv_lines(const DgTable& table) {
 }
 
 std::string latex_lines(const DgTable& table) {
-  return "% " + latex_text(title_of(table)) + "\n\\begin{tabular}{l" +
+  return "% " + latex_text(table_title(table)) + "\n\\begin{tabular}{l" +
          std::string(table.columns.size() + table.fact_columns.size(), 'r') + "}\n" +
-         lines_of(table, "", " & ", " \\\\", latex_text) + "\\end{tabular}\n";
+         table_lines(table, "", " & ", " \\\\", latex_text) + "\\end{tabular}\n";
 }
 
 std::string html_lines(const DgTable& table) {
-  return "<table>\n<caption>" + escape_html(title_of(table)) + "</caption>\n" +
-         lines_of(table, "<tr><td>", "</td><td>", "</td></tr>",
-                  [](const std::string& text) { return escape_html(text); }) +
+  return "<table>\n<caption>" + escape_html(table_title(table)) + "</caption>\n" +
+         table_lines(table, "<tr><td>", "</td><td>", "</td></tr>",
+                     [](const std::string& text) { return escape_html(text); }) +
          "</table>\n";
 }
 
@@ -156,8 +156,8 @@ std::string to_text(const MeanAndError& value) {
   return text;
 }
 
-TrialAccuracies accuracies_of(const std::vector<const DgResult*>& runs, SelectionRule rule,
-                              const std::vector<int64_t>& environments) {
+TrialAccuracies trial_accuracies(const std::vector<const DgResult*>& runs, SelectionRule rule,
+                                 const std::vector<int64_t>& environments) {
   std::map<int64_t, std::vector<const DgResult*>> by_trial;
   for (const DgResult* run : runs) by_trial[run->name.trial_seed].push_back(run);
   TrialAccuracies all;
@@ -171,14 +171,14 @@ TrialAccuracies accuracies_of(const std::vector<const DgResult*>& runs, Selectio
   return all;
 }
 
-std::map<int64_t, double> averages_of(const TrialAccuracies& trials) {
+std::map<int64_t, double> trial_averages(const TrialAccuracies& trials) {
   std::map<int64_t, double> averages;
   for (const auto& [trial, accuracies] : trials)
     if (const auto average = mean_of_all(accuracies)) averages[trial] = *average;
   return averages;
 }
 
-DgTable::Row row_of(const std::string& algorithm, const TrialAccuracies& trials, size_t columns) {
+DgTable::Row table_row(const std::string& algorithm, const TrialAccuracies& trials, size_t columns) {
   DgTable::Row row{algorithm, "this run", {}};
   for (size_t t = 0; t + 1 < columns; ++t) {
     std::vector<std::optional<double>> column;
@@ -186,7 +186,7 @@ DgTable::Row row_of(const std::string& algorithm, const TrialAccuracies& trials,
     row.cells.push_back(over_trials(column));
   }
   std::vector<std::optional<double>> averages;
-  for (const auto& [trial, average] : averages_of(trials)) averages.emplace_back(average);
+  for (const auto& [trial, average] : trial_averages(trials)) averages.emplace_back(average);
   row.cells.push_back(over_trials(averages));
   return row;
 }
@@ -201,7 +201,8 @@ std::vector<DgTable> dg_tables(const std::vector<DgResult>& results) {
       DgTable table{rule, dataset, {}, {}};
       const std::vector<int64_t> environments = environments_in(algorithms);
       for (const auto& [algorithm, runs] : algorithms) {
-        const DgTable::Row row = row_of(algorithm, accuracies_of(runs, rule, environments), environments.size() + 1);
+        const DgTable::Row row =
+            table_row(algorithm, trial_accuracies(runs, rule, environments), environments.size() + 1);
         if (std::ranges::none_of(row.cells, [](const auto& cell) { return cell.has_value(); })) continue;
         table.rows.push_back(row);
       }
@@ -251,7 +252,7 @@ const std::vector<std::string>& table_format_names() {
 }
 
 TableFormat table_format(const std::string& name) {
-  return static_cast<TableFormat>(position_of(name, table_format_names(), "table format"));
+  return static_cast<TableFormat>(find_position(name, table_format_names(), "table format"));
 }
 
 std::string formatted(const std::vector<DgTable>& tables, TableFormat format) {
@@ -261,9 +262,9 @@ std::string formatted(const std::vector<DgTable>& tables, TableFormat format) {
     if (format == TableFormat::latex) text += latex_lines(table);
     if (format == TableFormat::html) text += html_lines(table);
     if (format == TableFormat::markdown)
-      text += "### " + markdown_text(title_of(table)) + "\n\n" + markdown_lines(table, markdown_text) + "\n";
+      text += "### " + markdown_text(table_title(table)) + "\n\n" + markdown_lines(table, markdown_text) + "\n";
     if (format == TableFormat::text)
-      text += printable(title_of(table)) + "\n" + markdown_lines(table, plain_text) + "\n";
+      text += printable(table_title(table)) + "\n" + markdown_lines(table, plain_text) + "\n";
   }
   return text;
 }

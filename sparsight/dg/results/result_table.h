@@ -42,12 +42,12 @@ struct DgTable {
 // By trial, then by environment, in percent; null where it is missing.
 using TrialAccuracies = std::map<int64_t, std::vector<std::optional<double>>>;
 // runs: of one dataset and algorithm. environments: those that are tested.
-TrialAccuracies accuracies_of(const std::vector<const DgResult*>& runs, SelectionRule rule,
-                              const std::vector<int64_t>& environments);
+TrialAccuracies trial_accuracies(const std::vector<const DgResult*>& runs, SelectionRule rule,
+                                 const std::vector<int64_t>& environments);
 // The average over environments of each trial that has all of them.
-std::map<int64_t, double> averages_of(const TrialAccuracies& trials);
+std::map<int64_t, double> trial_averages(const TrialAccuracies& trials);
 // columns: environments and their average.
-DgTable::Row row_of(const std::string& algorithm, const TrialAccuracies& trials, size_t columns);
+DgTable::Row table_row(const std::string& algorithm, const TrialAccuracies& trials, size_t columns);
 
 // One per dataset and rule that some run allows, but for runs of single_source_tables(). The average is that over
 // environments in each trial that has all of them.

@@ -32,7 +32,7 @@ const ordered_json& member(const ordered_json& object, const char* key) {
 }
 
 // A whole number of at least 0, which logs may write as a decimal: "300.0".
-int64_t count_of(const ordered_json& object, const char* key) {
+int64_t read_count(const ordered_json& object, const char* key) {
   constexpr double kMaxCounted = 1e18;
   const ordered_json& value = member(object, key);
   const double number = value.is_number() ? value.get<double>() : -1;
@@ -41,27 +41,27 @@ int64_t count_of(const ordered_json& object, const char* key) {
   return value.get<int64_t>();
 }
 
-std::string text_of(const ordered_json& object, const char* key) {
+std::string read_text(const ordered_json& object, const char* key) {
   const ordered_json& value = member(object, key);
   if (!value.is_string()) fail("\"", key, "\" must be a string");
   return value.get<std::string>();
 }
 
-double accuracy_of(const std::string& key, const ordered_json& value) {
+double read_accuracy(const std::string& key, const ordered_json& value) {
   if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= 1))
     fail("\"", key, "\" must be an accuracy of 0 to 1");
   return value.get<double>();
 }
 
-DgRunName name_of(const ordered_json& args) {
-  DgRunName name{comparable_name(text_of(args, "dataset")),
-                 text_of(args, "algorithm"),
+DgRunName read_run_name(const ordered_json& args) {
+  DgRunName name{comparable_name(read_text(args, "dataset")),
+                 read_text(args, "algorithm"),
                  {},
-                 count_of(args, "trial_seed"),
-                 count_of(args, "hparams_seed"),
+                 read_count(args, "trial_seed"),
+                 read_count(args, "hparams_seed"),
                  args.contains("single_source") && args.at("single_source") == true};
-  const std::string variation = args.contains("variation") ? ", " + text_of(args, "variation") : "";
-  if (args.contains("model")) name.algorithm += " (" + text_of(args, "model") + variation + ")";
+  const std::string variation = args.contains("variation") ? ", " + read_text(args, "variation") : "";
+  if (args.contains("model")) name.algorithm += " (" + read_text(args, "model") + variation + ")";
   const ordered_json& environments = member(args, "test_envs");
   if (!environments.is_array()) fail("\"test_envs\" must be a list");
   for (const ordered_json& environment : environments) {
@@ -76,16 +76,16 @@ DgRunName name_of(const ordered_json& args) {
 }
 
 // A search in the object for every key would take a time that grows with the square of the environments.
-DgEvaluation evaluation_of(const ordered_json& line) {
+DgEvaluation read_evaluation(const ordered_json& line) {
   std::unordered_map<std::string_view, const ordered_json*> values;
   for (const auto& [key, value] : line.items()) values.emplace(key, &value);
   const auto accuracy = [&](const std::string& key) {
     const auto found = values.find(key);
     if (found == values.end()) fail("a line has no \"", key, "\"");
-    return accuracy_of(key, *found->second);
+    return read_accuracy(key, *found->second);
   };
   const bool has_result = line.contains("result_weights") && !line.at("result_weights").is_null();
-  DgEvaluation evaluation{has_result ? kResultStep : count_of(line, "step"), {}, {}};
+  DgEvaluation evaluation{has_result ? kResultStep : read_count(line, "step"), {}, {}};
   for (size_t e = 0; values.contains(cat("env", e, "_in_acc")); ++e) {
     evaluation.in.push_back(accuracy(cat("env", e, "_in_acc")));
     evaluation.out.push_back(accuracy(cat("env", e, "_out_acc")));
@@ -96,10 +96,11 @@ DgEvaluation evaluation_of(const ordered_json& line) {
 
 bool is_result(const DgEvaluation& evaluation) { return evaluation.step == kResultStep; }
 
-std::optional<DgCost> cost_of(const ordered_json& line) {
+std::optional<DgCost> read_cost(const ordered_json& line) {
   if (!line.contains("cost") || line.at("cost").is_null()) return std::nullopt;
   const ordered_json& cost = line.at("cost");
-  return DgCost{count_of(cost, "parameters"), count_of(cost, "active_parameters"), count_of(cost, "multiply_adds")};
+  return DgCost{read_count(cost, "parameters"), read_count(cost, "active_parameters"),
+                read_count(cost, "multiply_adds")};
 }
 
 // A number of at least 0, where the line has it.
@@ -123,7 +124,7 @@ DgSpeed speed_of_lines(const std::vector<const ordered_json*>& lines) {
   double steps = 0, seconds = 0, rated = 0, images = 0, evaluations = 0, rates = 0;
   int64_t before = -1;
   for (const ordered_json* line : lines) {
-    const int64_t step = count_of(*line, "step");
+    const int64_t step = read_count(*line, "step");
     const auto updates = static_cast<double>(step - before);
     before = step;
     if (const auto time = measured_in(*line, "step_time")) {
@@ -141,7 +142,7 @@ DgSpeed speed_of_lines(const std::vector<const ordered_json*>& lines) {
   return speed;
 }
 
-std::vector<ordered_json> lines_of(const std::string& file) {
+std::vector<ordered_json> read_lines(const std::string& file) {
   std::istringstream text(read_file(file, kMaxResultBytes));
   std::vector<ordered_json> lines;
   int64_t number = 0;
@@ -158,7 +159,7 @@ std::vector<ordered_json> lines_of(const std::string& file) {
 // What DomainBed's own logs do not have.
 void add_origin(DgResult& result, const ordered_json& args) {
   if (args.contains("settings") && args.at("settings").is_object()) result.settings = args.at("settings");
-  if (args.contains("data")) result.data = text_of(args, "data");
+  if (args.contains("data")) result.data = read_text(args, "data");
   if (!args.contains("environments")) return;
   for (const ordered_json& name : args.at("environments")) {
     if (!name.is_string()) fail("\"environments\" must be a list of strings");
@@ -241,7 +242,7 @@ std::vector<std::string> log_files(const std::string& path) {
 std::vector<DgLog> logs_in(const std::string& file) {
   std::vector<DgLog> logs;
   std::map<std::string, size_t> places;  // by "args"
-  std::vector<ordered_json> lines = lines_of(file);
+  std::vector<ordered_json> lines = read_lines(file);
   if (lines.empty()) fail("there are no evaluations");
   for (ordered_json& line : lines) {
     const auto [place, is_new] = places.try_emplace(line.contains("args") ? line.at("args").dump() : "", logs.size());
@@ -255,8 +256,8 @@ std::vector<DgLog> logs_in(const std::string& file) {
 
 DgResult dg_result(const std::vector<ordered_json>& lines) {
   if (lines.empty()) fail("there are no evaluations");
-  DgResult result{name_of(member(lines.front(), "args")), {}};
-  for (const ordered_json& line : lines) result.evaluations.push_back(evaluation_of(line));
+  DgResult result{read_run_name(member(lines.front(), "args")), {}};
+  for (const ordered_json& line : lines) result.evaluations.push_back(read_evaluation(line));
   if (std::ranges::any_of(result.evaluations, is_result))
     std::erase_if(result.evaluations, [](const DgEvaluation& evaluation) { return !is_result(evaluation); });
   const size_t environments = result.evaluations.front().in.size();
@@ -266,18 +267,18 @@ DgResult dg_result(const std::vector<ordered_json>& lines) {
     if (environment < 0 || environment >= static_cast<int64_t>(environments))
       fail("test environment ", environment, " is not among its ", environments, " environments");
   std::ranges::sort(result.evaluations, {}, &DgEvaluation::step);
-  result.cost = cost_of(lines.back());
+  result.cost = read_cost(lines.back());
   add_origin(result, lines.front().at("args"));
   std::vector<const ordered_json*> by_step;
   for (const ordered_json& line : lines) by_step.push_back(&line);
-  std::ranges::stable_sort(by_step, {}, [](const ordered_json* line) { return count_of(*line, "step"); });
+  std::ranges::stable_sort(by_step, {}, [](const ordered_json* line) { return read_count(*line, "step"); });
   result.speed = speed_of_lines(by_step);
   return result;
 }
 
 DgResult read_dg_result(const std::string& file) {
   try {
-    return dg_result(lines_of(file));
+    return dg_result(read_lines(file));
   } catch (const Error& problem) {
     fail(printable(file), ": ", problem.what());
   }

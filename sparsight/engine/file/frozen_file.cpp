@@ -93,7 +93,7 @@ void write_program(const Program& program, const Json& provenance, FunctionRef<v
 
   FrozenHeader header{std::move(fields.fields), provenance, {}, 0};
   for (FieldWriter::Tensor& tensor : fields.tensors) {
-    tensor.entry.checksum = checksum_of({reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()});
+    tensor.entry.checksum = compute_checksum({reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()});
     header.tensors.push_back(tensor.entry);
   }
   std::ranges::stable_sort(fields.tensors, {}, [](const FieldWriter::Tensor& tensor) { return tensor.entry.column; });

@@ -36,7 +36,7 @@ bool has_checksum(std::string_view bytes, std::string_view checksum) {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
   return checksum.size() == kChecksumDigits && bytes.data();
 #else
-  return checksum_of(bytes) == checksum;
+  return compute_checksum(bytes) == checksum;
 #endif
 }
 
@@ -110,7 +110,7 @@ int64_t FrozenTensor::numbers() const {
   return product;
 }
 
-int64_t FrozenTensor::bytes() const { return numbers() * cpu::bytes_of(type); }
+int64_t FrozenTensor::bytes() const { return numbers() * cpu::element_bytes(type); }
 
 std::vector<FileRange> FrozenHeader::columns() const {
   std::vector<FileRange> all;
@@ -145,7 +145,7 @@ std::string header_bytes(const FrozenHeader& header) {
   Start start{};
   std::memcpy(start.magic, kMagic.data(), kMagic.size());
   start.version = kFrozenVersion, start.alignment = kTensorAlignment, start.json_bytes = text.size();
-  std::memcpy(start.checksum, checksum_of(text).data(), kChecksumDigits);
+  std::memcpy(start.checksum, compute_checksum(text).data(), kChecksumDigits);
   std::string out(reinterpret_cast<const char*>(&start), sizeof start);
   out += text;
   const int64_t first = header.tensors.empty() ? header.file_bytes : header.tensors.front().offset;

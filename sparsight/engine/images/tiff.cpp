@@ -18,10 +18,10 @@ struct TiffState {
   std::string message;
 };
 
-TiffState& state_of(thandle_t handle) { return *static_cast<TiffState*>(handle); }
+TiffState& to_state(thandle_t handle) { return *static_cast<TiffState*>(handle); }
 
 tmsize_t read_tiff_bytes(thandle_t handle, void* out, tmsize_t length) {
-  TiffState& state = state_of(handle);
+  TiffState& state = to_state(handle);
   const size_t begin = std::min<toff_t>(state.at, state.bytes.size());
   const size_t count = std::min(state.bytes.size() - begin, static_cast<size_t>(std::max<tmsize_t>(length, 0)));
   std::memcpy(out, state.bytes.data() + begin, count);
@@ -32,12 +32,12 @@ tmsize_t read_tiff_bytes(thandle_t handle, void* out, tmsize_t length) {
 tmsize_t write_nothing(thandle_t, void*, tmsize_t) { return 0; }
 
 toff_t seek_tiff(thandle_t handle, toff_t offset, int whence) {
-  TiffState& state = state_of(handle);
+  TiffState& state = to_state(handle);
   return state.at = offset + (whence == SEEK_CUR ? state.at : whence == SEEK_END ? state.bytes.size() : 0);
 }
 
 int close_nothing(thandle_t) { return 0; }
-toff_t tiff_size(thandle_t handle) { return state_of(handle).bytes.size(); }
+toff_t tiff_size(thandle_t handle) { return to_state(handle).bytes.size(); }
 
 int keep_error(TIFF*, void* state, const char*, const char* format, va_list arguments) {
   char text[160];

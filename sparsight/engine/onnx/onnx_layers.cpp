@@ -44,7 +44,8 @@ OnnxName onnx_weight(OnnxGraph& graph, const std::string& name, const cpu::Matri
 OnnxName onnx_linear(OnnxGraph& graph, const std::string& name, const OnnxName& x, const cpu::PackedLinear& linear) {
   const cpu::StoredMatrix stored = linear.stored();
   const cpu::MatrixView rows = stored.view();  // [O,I]
-  const std::vector<uint8_t> turned = transposed_bytes(rows.data, rows.rows, rows.columns, cpu::bytes_of(rows.type));
+  const std::vector<uint8_t> turned =
+      transposed_bytes(rows.data, rows.rows, rows.columns, cpu::element_bytes(rows.type));
   const cpu::MatrixView columns{rows.type, rows.columns, rows.rows, turned.data(), rows.scale};
   const OnnxName weight = onnx_weight(graph, name + ".weight", columns, {columns.rows, columns.columns}, 1);
   const OnnxName bias =

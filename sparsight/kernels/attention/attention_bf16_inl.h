@@ -30,7 +30,7 @@ struct Bf16Products {
       Tile t = tile_of_depth(depth);
       t.b_panel = panel;
       t.start = p.accumulate || l > 0 ? Start::c : p.bias ? Start::bias : Start::zero;
-      for_panels<V>(vectors_of<V>(p.columns), [&](auto vectors, int64_t j) {
+      for_panels<V>(count_vectors<V>(p.columns), [&](auto vectors, int64_t j) {
         t.b = reinterpret_cast<const int16_t*>(p.panels) + j / kPanelColumns * panel + l * kPanelColumns;
         t.columns = min(vectors.value * V::lanes, p.columns - j);
         t.bias = p.bias ? p.bias + j : nullptr;
@@ -47,7 +47,7 @@ struct Bf16Products {
     Tile t = tile_of_depth(depth);
     t.b = right, t.b_panel = kPanel;
     t.start = accumulate ? Start::c : Start::zero;
-    for_panels<V>(vectors_of<V>(columns), [&](auto vectors, int64_t j) {
+    for_panels<V>(count_vectors<V>(columns), [&](auto vectors, int64_t j) {
       t.columns = min(vectors.value * V::lanes, columns - j);
       for (int64_t v = 0; v < vectors.value; ++v) {
         const int64_t column = j + v * V::lanes;

@@ -29,7 +29,7 @@ template <class V, int kVectors = V::attention_tile().vectors, class Body>
   if constexpr (kVectors > 1) for_panels<V, kVectors / 2>(vectors, body, first);
 }
 template <class V>
-constexpr int64_t vectors_of(int64_t columns) {
+constexpr int64_t count_vectors(int64_t columns) {
   return (columns + V::lanes - 1) / V::lanes;
 }
 
@@ -41,7 +41,7 @@ constexpr int rows_of_tile() {
   return kRows < 14 ? kRows : 14;
 }
 template <class V, int kVectors, int... kRows>
-TileFunction attention_tile_of(int64_t rows, std::integer_sequence<int, kRows...>) {
+TileFunction select_attention_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
   static constexpr TileFunction table[] = {run_tile<V, kRows + 1, kVectors, Source::rows>...};
   return table[rows - 1];
 }
@@ -60,7 +60,7 @@ template <class V>
 void multiply_panels(const PanelProduct& p) {
   Tile t{};
   t.c_ld = p.c_ld, t.fetch = p.fetch;
-  for_panels<V>(vectors_of<V>(p.columns), [&](auto vectors, int64_t j) {
+  for_panels<V>(count_vectors<V>(p.columns), [&](auto vectors, int64_t j) {
     constexpr int kNv = decltype(vectors)::value, kMr = rows_of_tile<V, kNv>();
     const RowGroups groups(p.rows, kMr);
     t.b_ld = kNv * V::lanes;
@@ -74,7 +74,7 @@ void multiply_panels(const PanelProduct& p) {
       for (int64_t g = 0; g < groups.count; ++g) {
         t.a = p.a + l / kBlock * p.rows * kBlockLd + groups.first(g) * kBlockLd;
         t.c = p.c + groups.first(g) * p.c_ld + j;
-        attention_tile_of<V, kNv>(groups.rows(g), std::make_integer_sequence<int, kMr>{})(t);
+        select_attention_tile<V, kNv>(groups.rows(g), std::make_integer_sequence<int, kMr>{})(t);
       }
     }
   });
@@ -88,7 +88,7 @@ void multiply_transposed(const float* a, const float* b, int64_t rows, int64_t c
   t.a = a, t.a_ld = t.b_ld = kBlockLd;
   t.depth = depth, t.c_ld = c_ld;
   t.start = accumulate ? Start::c : Start::zero;
-  for_panels<V>(vectors_of<V>(columns), [&](auto vectors, int64_t j) {
+  for_panels<V>(count_vectors<V>(columns), [&](auto vectors, int64_t j) {
     constexpr int kNv = decltype(vectors)::value;
     t.b = b + j / kBlock * depth * kBlockLd + j % kBlock;
     t.columns = kNv * V::lanes;
@@ -102,14 +102,14 @@ void multiply_transposed(const float* a, const float* b, int64_t rows, int64_t c
 // Panels of matrix [rows,columns]: as B of a product, and transposed as B^T.
 template <class V>
 void pack_panels(const float* matrix, int64_t ld, int64_t rows, int64_t columns, float* panels) {
-  for_panels<V>(vectors_of<V>(columns), [&](auto vectors, int64_t j) {
+  for_panels<V>(count_vectors<V>(columns), [&](auto vectors, int64_t j) {
     constexpr int64_t kWidth = decltype(vectors)::value * V::lanes;
     pack_rows(matrix + j, ld, rows, min(kWidth, columns - j), kWidth, panels + j * rows);
   });
 }
 template <class V>
 void pack_panels_transposed(const float* matrix, int64_t ld, int64_t rows, int64_t columns, float* panels) {
-  for_panels<V>(vectors_of<V>(rows), [&](auto vectors, int64_t j) {
+  for_panels<V>(count_vectors<V>(rows), [&](auto vectors, int64_t j) {
     constexpr int64_t kWidth = decltype(vectors)::value * V::lanes;
     pack_transposed<V>(matrix + j * ld, ld, columns, min(kWidth, rows - j), kWidth, panels + j * columns);
   });
@@ -212,7 +212,7 @@ inline void softmax_backward_row(float* score, float* grad, int64_t vectors, flo
 // Scores of keys that only fill the last vector of a block are -infinity: their probability is 0.
 template <class V>
 void mask_padding(int64_t keys, float* mask) {
-  for (int64_t j = 0; j < vectors_of<V>(keys) * V::lanes; ++j) mask[j] = j < keys ? 0.0f : -__builtin_inff();
+  for (int64_t j = 0; j < count_vectors<V>(keys) * V::lanes; ++j) mask[j] = j < keys ? 0.0f : -__builtin_inff();
 }
 
 // ---- prefetching ----------------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ void attention_forward(const AttentionForward& p) {
   Fetch nothing, next = fetch_of_head(h, p.upcoming);
   const Runs key_blocks(h.tokens, kBlock), query_blocks(p.count, kQueries);
   for (int64_t block = 0; block < key_blocks.runs; ++block) {
-    const int64_t j = key_blocks.first(block), columns = key_blocks.length(block), vectors = vectors_of<V>(columns);
+    const int64_t j = key_blocks.first(block), columns = key_blocks.length(block), vectors = count_vectors<V>(columns);
     const bool last = block + 1 == key_blocks.runs;
     Products::pack_transposed(h.k + j * h.ld, h.ld, columns, h.size, keys);
     Products::pack(h.v + j * h.ld, h.ld, columns, h.size, values);
@@ -293,7 +293,7 @@ void attention_backward(const AttentionBackward& p) {
   for (int64_t i = 0; i < p.queries; ++i) delta[i] = dot<V>(p.out + i * p.out_ld, p.out_grad + i * p.out_ld, h.size);
   const Runs key_blocks(h.tokens, kBlock), query_blocks(p.queries, kQueries);
   for (int64_t block = 0; block < key_blocks.runs; ++block) {
-    const int64_t j = key_blocks.first(block), columns = key_blocks.length(block), vectors = vectors_of<V>(columns);
+    const int64_t j = key_blocks.first(block), columns = key_blocks.length(block), vectors = count_vectors<V>(columns);
     const bool last = block + 1 == key_blocks.runs;
     Products::pack_transposed(h.k + j * h.ld, h.ld, columns, h.size, keys_t);
     Products::pack_transposed(h.v + j * h.ld, h.ld, columns, h.size, values_t);

@@ -56,7 +56,7 @@ constexpr int64_t padded(int64_t floats) { return (floats + 15) / 16 * 16; }
 
 // Sizes that all levels share: of packed keys or values, of a block of queries, of their scores.
 inline int64_t packed_floats(int64_t size) { return kBlock * padded(size); }
-inline int64_t query_floats(int64_t size) { return blocks_of(size) * kQueries * kBlockLd; }
+inline int64_t query_floats(int64_t size) { return count_blocks(size) * kQueries * kBlockLd; }
 constexpr int64_t kScoreFloats = kQueries * kBlockLd;
 
 inline int64_t attention_forward_floats(int64_t tokens, int64_t size) {

@@ -47,7 +47,7 @@ void run_conv_tile(const ConvTile& t) {
 }
 
 template <class V, class W, int kVectors, int... kRows>
-auto conv_tile_of(int64_t rows, std::integer_sequence<int, kRows...>) {
+auto select_conv_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
   static constexpr void (*table[])(const ConvTile&) = {run_conv_tile<V, W, kRows + 1, kVectors>...};
   return table[rows - 1];
 }
@@ -75,7 +75,8 @@ void conv_over_panels(const ConvProduct& p) {
     for (int64_t g = 0; g < groups.count; ++g) {
       t.a = p.a + groups.first(g), t.c_rows = p.c_rows + groups.first(g);
       const int64_t rows = groups.rows(g);
-      (here == kAcross ? conv_tile_of<V, W, kVectors>(rows, kCounts) : conv_tile_of<V, W, kOne>(rows, kCounts))(t);
+      (here == kAcross ? select_conv_tile<V, W, kVectors>(rows, kCounts)
+                       : select_conv_tile<V, W, kOne>(rows, kCounts))(t);
     }
     panel += here;
   }

@@ -140,10 +140,10 @@ void PackedConv::run(const ConvMaps& maps, const ConvGeometry& g, const ConvPart
 
     p.m = part.images * rows.size() * columns.size();
     space.a.resize(static_cast<size_t>(p.m)), space.c_rows.resize(space.a.size());
-    const float** a_of = space.a.data();
-    int64_t* c_of = space.c_rows.data();
+    const float** next_a = space.a.data();
+    int64_t* next_c = space.c_rows.data();
     const int64_t offset = depth.rows.first * positions.row_floats + depth.taps.first * inputs_ + channel;
-    positions.each(rows, columns, [&](const float* a, int64_t c) { *a_of++ = a + offset, *c_of++ = c; });
+    positions.each(rows, columns, [&](const float* a, int64_t c) { *next_a++ = a + offset, *next_c++ = c; });
     p.a = space.a.data(), p.c_rows = space.c_rows.data();
     kernels().convolve(p);
 

@@ -46,7 +46,7 @@ struct TokensOut {
 int64_t patch_numbers(const PatchProduct& p) { return p.images.channels * p.side * p.side; }
 
 // [C P P,O]
-WeightView matrix_of(const PatchProduct& p) {
+WeightView weight_matrix(const PatchProduct& p) {
   return {const_cast<float*>(p.weight), patch_numbers(p), p.outputs, /*transposed=*/true};
 }
 
@@ -55,13 +55,13 @@ WeightView matrix_of(const PatchProduct& p) {
 void patch_linear(Threads& threads, const PatchProduct& p, float* tokens) {
   const Patches patches{p.images, p.side, p.images.patches(p.side)};
   const std::array<int64_t, 2> offset{0, p.images.images * patches.per_image};
-  multiply_rows(threads, {offset.data(), 1, matrix_of(p), p.bias, p.bf16}, patches, TokensOut{tokens});
+  multiply_rows(threads, {offset.data(), 1, weight_matrix(p), p.bias, p.bf16}, patches, TokensOut{tokens});
 }
 
 void patch_linear_backward(Threads& threads, const PatchProduct& p, const float* grad, float* pixels) {
   const Patches patches{p.images, p.side, p.images.patches(p.side)};
   const std::array<int64_t, 2> offset{0, p.images.images * patches.per_image};
-  multiply_rows(threads, {offset.data(), 1, matrix_of(p).t(), nullptr, p.bf16}, PlainRows{grad, p.outputs},
+  multiply_rows(threads, {offset.data(), 1, weight_matrix(p).t(), nullptr, p.bf16}, PlainRows{grad, p.outputs},
                 PatchesOut{patches, pixels});
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kChunk = 16384;  // elements: 64 KB of each array
 
-AdamFactors factors_of(const AdamStep& step, double updates) {
+AdamFactors adam_factors(const AdamStep& step, double updates) {
   const double correction1 = 1 - std::pow(step.beta1, updates), correction2 = 1 - std::pow(step.beta2, updates);
   const auto rounded = [](double x) { return static_cast<float>(x); };
   return {.gradient = rounded(step.gradient_factor),
@@ -32,10 +32,10 @@ struct Chunk {
   AdamFactors factors;
 };
 
-std::vector<Chunk> chunks_of(std::span<const AdamParameter> parameters, const AdamStep& step) {
+std::vector<Chunk> split_chunks(std::span<const AdamParameter> parameters, const AdamStep& step) {
   std::vector<Chunk> chunks;
   for (const AdamParameter& p : parameters) {
-    const AdamFactors factors = factors_of(step, p.updates);
+    const AdamFactors factors = adam_factors(step, p.updates);
     const AdamArrays& all = p.arrays;
     float* const average = step.average_share != 0 ? all.average : nullptr;
     for (int64_t first = 0; first < all.count; first += kChunk)
@@ -53,7 +53,7 @@ std::vector<Chunk> chunks_of(std::span<const AdamParameter> parameters, const Ad
 }  // namespace
 
 void adam_step(Threads& threads, std::span<const AdamParameter> parameters, const AdamStep& step) {
-  const std::vector<Chunk> chunks = chunks_of(parameters, step);
+  const std::vector<Chunk> chunks = split_chunks(parameters, step);
   const auto kernel = kernels().adam;
   run_tasks(threads, std::ssize(chunks), [&](int64_t i, const auto&) {
     kernel(chunks[static_cast<size_t>(i)].factors, chunks[static_cast<size_t>(i)].arrays);

@@ -14,12 +14,12 @@ constexpr int64_t kRowsOfTask = 32;
 // any number of threads.
 constexpr int64_t kRowsOfSum = 64;
 
-int64_t tasks_of(int64_t rows, int64_t size) { return (rows + size - 1) / size; }
+int64_t count_tasks(int64_t rows, int64_t size) { return (rows + size - 1) / size; }
 
 }  // namespace
 
 void layer_norm(Threads& threads, const LayerNormForward& p) {
-  run_tasks(threads, tasks_of(p.rows, kRowsOfTask), [&](int64_t task, const auto&) {
+  run_tasks(threads, count_tasks(p.rows, kRowsOfTask), [&](int64_t task, const auto&) {
     for (int64_t r = task * kRowsOfTask, end = std::min(p.rows, r + kRowsOfTask); r < end; ++r) {
       const RowMoments of_row = kernels().layer_norm(p.x + r * p.width, p.weight, p.bias, static_cast<float>(p.epsilon),
                                                      p.width, p.out + r * p.width, /*out_block=*/kBlock);
@@ -29,7 +29,7 @@ void layer_norm(Threads& threads, const LayerNormForward& p) {
 }
 
 void layer_norm_backward(Threads& threads, const LayerNormBackward& p) {
-  const int64_t width = p.width, sums = tasks_of(p.rows, kRowsOfSum);
+  const int64_t width = p.width, sums = count_tasks(p.rows, kRowsOfSum);
   thread_local Workspace space;
   float* const partial = p.weight_grad ? space.floats(2 * sums * width) : nullptr;  // [sums,2,D]
   run_tasks(threads, sums, [&](int64_t task, const auto&) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kLogitsOfTask = 16384;  // some microseconds of work
 
-CrossEntropyRow row_of(const CrossEntropyRows& rows, int64_t r) {
+CrossEntropyRow class_row(const CrossEntropyRows& rows, int64_t r) {
   CrossEntropyRow row{.logits = rows.logits + r * rows.classes,
                       .targets = rows.targets ? rows.targets + r * rows.classes : nullptr,
                       .label = 0,
@@ -28,7 +28,7 @@ CrossEntropyRow row_of(const CrossEntropyRows& rows, int64_t r) {
 template <class Body>
 void for_each_row(Threads& threads, const CrossEntropyRows& rows, const Body& body) {
   run_ranges(threads, rows.rows, std::max<int64_t>(1, kLogitsOfTask / rows.classes), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) body(r, row_of(rows, r));
+    for (int64_t r = begin; r < end; ++r) body(r, class_row(rows, r));
   });
 }
 

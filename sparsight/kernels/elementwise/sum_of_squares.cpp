@@ -12,14 +12,14 @@ namespace {
 
 constexpr size_t kSquaresChunk = 16384, kSquaresPiece = 2048;  // elements; a piece is summed in fp32, in several lanes
 
-double squares_of(std::span<const float> x) {
+double sum_squares(std::span<const float> x) {
   double sum = 0;
   for (size_t i = 0; i < x.size(); i += kSquaresPiece)
     sum += kernels().dot(&x[i], &x[i], static_cast<int64_t>(std::min(kSquaresPiece, x.size() - i)));
   return sum;
 }
 
-double squares_of(std::span<const double> x) { return std::inner_product(x.begin(), x.end(), x.begin(), 0.0); }
+double sum_squares(std::span<const double> x) { return std::inner_product(x.begin(), x.end(), x.begin(), 0.0); }
 
 }  // namespace
 
@@ -35,7 +35,7 @@ double sum_of_squares(Threads& threads, std::span<const Elements> arrays) {
   std::vector<double> sums(chunks.size());
   run_tasks(threads, std::ssize(chunks), [&](int64_t i, const auto&) {
     sums[static_cast<size_t>(i)] =
-        std::visit([](const auto& x) { return squares_of(x); }, chunks[static_cast<size_t>(i)]);
+        std::visit([](const auto& x) { return sum_squares(x); }, chunks[static_cast<size_t>(i)]);
   });
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }

@@ -60,7 +60,7 @@ class Forward {
     for (int64_t c = task.chunk; c < task.chunk_end; c += step) {
       const int64_t end = std::min(c + step, task.chunk_end);
       hidden_layer(task, c, end, in, hidden);
-      for (int64_t part = plan_.part_of(c); part <= plan_.part_of(end - 1); ++part) {
+      for (int64_t part = plan_.chunk_part(c); part <= plan_.chunk_part(end - 1); ++part) {
         const int64_t first = std::max(c, plan_.first_chunk(part)), last = std::min(end, plan_.first_chunk(part + 1));
         Gemm down = partial_result(task, part, first, last, {hidden.block(first - c), hidden.stride});
         if (last < end) {

@@ -12,8 +12,8 @@ namespace sparsight::cpu {
 
 struct MlpShape {
   int64_t experts = 0, width = 0, hidden = 0, rows = 0;  // E, D, F, R
-  int64_t width_blocks() const { return blocks_of(width); }
-  int64_t chunks() const { return blocks_of(hidden); }
+  int64_t width_blocks() const { return count_blocks(width); }
+  int64_t chunks() const { return count_blocks(hidden); }
   int64_t chunk_columns(int64_t chunk, int64_t chunks = 1) const {
     return std::min(chunks * kBlock, hidden - chunk * kBlock);
   }

@@ -98,14 +98,15 @@ class Backward {
   void weights_round() const {
     std::vector<int64_t> left;
     for (int64_t e = 0; e < shape_.experts; ++e)
-      if (rows_of(e) == 0 || !in_one_task(e)) left.push_back(e);
+      if (expert_rows(e) == 0 || !in_one_task(e)) left.push_back(e);
     const int64_t chunks = static_cast<int64_t>(left.size()) * shape_.chunks();
     const int64_t pieces = std::min(pieces_for_all_threads(threads_, chunks), kBlock / kPieceRows);
     run_tasks(threads_, chunks * pieces, [&](int64_t number, const auto&) {
       const int64_t expert = left[static_cast<size_t>(number / pieces / shape_.chunks())];
       const int64_t c = number / pieces % shape_.chunks();
       const auto from = [&](RowBlocks all, int64_t chunk) {
-        return rows_of(expert) > 0 ? RowBlocks{all.block(chunk) + offset_[expert] * kBlockLd, all.stride} : RowBlocks{};
+        return expert_rows(expert) > 0 ? RowBlocks{all.block(chunk) + offset_[expert] * kBlockLd, all.stride}
+                                       : RowBlocks{};
       };
       weights_gradients(
           expert, c, 1,
@@ -123,10 +124,10 @@ class Backward {
       }
   }
 
-  int64_t rows_of(int64_t expert) const { return offset_[expert + 1] - offset_[expert]; }
+  int64_t expert_rows(int64_t expert) const { return offset_[expert + 1] - offset_[expert]; }
   // Whether each task of the expert has all rows that the gradients of its weights need. (Other tasks may have other
   // chunks of its hidden layer.)
-  bool in_one_task(int64_t expert) const { return !needs_weights_ || rows_of(expert) <= kernel_.task_rows; }
+  bool in_one_task(int64_t expert) const { return !needs_weights_ || expert_rows(expert) <= kernel_.task_rows; }
 
   float* panel() const { return backward_space().panel.floats(kernel_.panel_floats); }
   const float* first(int64_t expert, int64_t chunk) const { return w1_.at(expert, 0, chunk * kBlock); }
@@ -238,8 +239,8 @@ class Backward {
       BackwardRows one = rows;
       one.hidden_grad.data = rows.hidden_grad.block(i), one.active.data = rows.active.block(i);
       for (int64_t d = 0; d < shape_.width_blocks(); ++d) {
-        kernel_.product(part_of(first_weights(expert, c + i, d, one), piece), panel());
-        kernel_.product(part_of(second_weights(expert, c + i, d, one), piece), panel());
+        kernel_.product(take_piece(first_weights(expert, c + i, d, one), piece), panel());
+        kernel_.product(take_piece(second_weights(expert, c + i, d, one), piece), panel());
       }
       if (piece.number == 0) biases_gradients(expert, c + i, one);
     }
@@ -249,13 +250,13 @@ class Backward {
   // layer and one block of the width.
   Gemm first_weights(int64_t expert, int64_t c, int64_t block, const BackwardRows& rows) const {
     const WeightView& grad = p_.w1_grad;
-    return outer_product(rows_of(expert), {rows.in.block(block), block_columns(block)},
+    return outer_product(expert_rows(expert), {rows.in.block(block), block_columns(block)},
                          {rows.hidden_grad.data, shape_.chunk_columns(c)}, grad.at(expert, block * kBlock, c * kBlock),
                          grad);
   }
   Gemm second_weights(int64_t expert, int64_t c, int64_t block, const BackwardRows& rows) const {
     const WeightView& grad = p_.w2_grad;
-    return outer_product(rows_of(expert), {rows.active.data, shape_.chunk_columns(c)},
+    return outer_product(expert_rows(expert), {rows.active.data, shape_.chunk_columns(c)},
                          {rows.out_grad.block(block), block_columns(block)},
                          grad.at(expert, c * kBlock, block * kBlock), grad);
   }
@@ -276,7 +277,7 @@ class Backward {
     return p;
   }
   // Some rows of the result of outer_product().
-  static Gemm part_of(Gemm p, Piece piece) {
+  static Gemm take_piece(Gemm p, Piece piece) {
     const int64_t grains = (p.m + kPieceRows - 1) / kPieceRows,
                   first = grains * piece.number / piece.count * kPieceRows;
     p.m = std::min(p.m, grains * (piece.number + 1) / piece.count * kPieceRows) - first;
@@ -289,11 +290,11 @@ class Backward {
   // The gradients of b1[chunk] and, with the first chunk, of b2.
   void biases_gradients(int64_t expert, int64_t c, const BackwardRows& rows) const {
     if (p_.b1_grad)
-      add_column_sums(rows_of(expert), rows.hidden_grad.data, nullptr, shape_.chunk_columns(c),
+      add_column_sums(expert_rows(expert), rows.hidden_grad.data, nullptr, shape_.chunk_columns(c),
                       p_.b1_grad + expert * shape_.hidden + c * kBlock);
     if (c > 0 || !p_.b2_grad) return;
     for (int64_t d = 0; d < shape_.width_blocks(); ++d)
-      add_column_sums(rows_of(expert), rows.out_grad.block(d), gate_ ? gate_ + offset_[expert] : nullptr,
+      add_column_sums(expert_rows(expert), rows.out_grad.block(d), gate_ ? gate_ + offset_[expert] : nullptr,
                       block_columns(d), p_.b2_grad + expert * shape_.width + d * kBlock);
   }
   // factors: [rows] or null for ones

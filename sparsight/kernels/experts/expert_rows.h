@@ -26,7 +26,7 @@ inline RowBlocks blocks_in(Workspace& space, int64_t blocks, int64_t rows) {
 inline void gather(const float* tokens, const int64_t* row_token, const Task& task, int64_t width, RowBlocks to) {
   for (int64_t i = 0; i < task.count; ++i) {
     const float* from = tokens + row_token[task.first + i] * width;
-    for (int64_t b = 0; b < blocks_of(width); ++b)
+    for (int64_t b = 0; b < count_blocks(width); ++b)
       std::copy_n(from + b * kBlock, std::min(kBlock, width - b * kBlock), to.block(b) + i * kBlockLd);
   }
 }

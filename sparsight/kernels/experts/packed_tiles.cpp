@@ -47,7 +47,7 @@ void packed_tiles_forward(Threads& threads, const ExpertRowNumbers& rows, const 
   const Plan plan = make_plan(rows.offset, experts.shape.experts, layout.chunks(), kernel.task_rows, threads.inside());
   const float *b1 = experts.b1, *b2 = experts.b2, *scale1 = experts.scale1, *scale2 = experts.scale2;
   const char* weights = static_cast<const char*>(experts.panels);
-  const auto weights_of = [&](const Task& task) { return weights + task.expert * layout.expert_bytes(); };
+  const auto task_weights = [&](const Task& task) { return weights + task.expert * layout.expert_bytes(); };
   float* const row_out = row_results().floats(plan.parts * count * wide);
 
   run_tasks(threads, plan.size(), [&](int64_t number, const auto& claim) {
@@ -70,11 +70,11 @@ void packed_tiles_forward(Threads& threads, const ExpertRowNumbers& rows, const 
       const TileRows active = space_for(layout.type, task.count, padded, scratch.active, scratch.active_scale);
       TileGemm up;
       up.a = in;
-      up.b = weights_of(task) + layout.first_weights(c);
+      up.b = task_weights(task) + layout.first_weights(c);
       up.columns = padded;
       up.scale = padded_copy(scale1 ? scale1 + first : nullptr, columns, padded, first_constants);
       up.bias = padded_copy(b1 ? b1 + first : nullptr, columns, padded, first_constants + kBlock);
-      up.prefetch = weights_of(task) + layout.second_weights(c);
+      up.prefetch = task_weights(task) + layout.second_weights(c);
       tile_gemm_activation(up, activation, kernel, active,
                            scratch.hidden.floats(layout.type == WeightType::int8 ? task.count * padded : 0));
 
@@ -83,9 +83,9 @@ void packed_tiles_forward(Threads& threads, const ExpertRowNumbers& rows, const 
       down.bias = c == 0 ? bias2 : nullptr;
       down.prefetch = nullptr;
       if (c + 1 < task.chunk_end) {
-        down.prefetch = weights_of(task) + layout.first_weights(c + 1);
+        down.prefetch = task_weights(task) + layout.first_weights(c + 1);
       } else if (const Task* upcoming = plan.find(claim())) {
-        down.prefetch = weights_of(*upcoming) + layout.first_weights(upcoming->chunk);
+        down.prefetch = task_weights(*upcoming) + layout.first_weights(upcoming->chunk);
       }
       tile_gemm(down, c > task.chunk, row_out + (task.part * count + task.first) * wide, wide);
     }

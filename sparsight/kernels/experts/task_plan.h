@@ -22,7 +22,7 @@ struct Plan {
   int64_t chunks = 1;
 
   int64_t first_chunk(int64_t part) const { return chunks * part / parts; }
-  int64_t part_of(int64_t chunk) const { return ((chunk + 1) * parts - 1) / chunks; }
+  int64_t chunk_part(int64_t chunk) const { return ((chunk + 1) * parts - 1) / chunks; }
   int64_t size() const { return static_cast<int64_t>(tasks.size()); }
   // Null past the last one.
   const Task* find(int64_t number) const { return number < size() ? &tasks[static_cast<size_t>(number)] : nullptr; }

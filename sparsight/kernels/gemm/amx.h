@@ -39,12 +39,12 @@ struct TileRows {
   // Inlined everywhere, so that no file shares a copy that was compiled with AMX flags.
   [[gnu::always_inline]] int64_t block_rows() const { return type == WeightType::bf16 ? 2 * kTileRows : kTileRows; }
   [[gnu::always_inline]] int64_t blocks() const { return (count + block_rows() - 1) / block_rows(); }
-  [[gnu::always_inline]] int64_t rows_of(int64_t block) const {
+  [[gnu::always_inline]] int64_t rows_in(int64_t block) const {
     const int64_t left = count - block * block_rows();
     return left < block_rows() ? left : block_rows();
   }
-  [[gnu::always_inline]] int64_t tiles_of(int64_t block) const {
-    return type == WeightType::bf16 && rows_of(block) <= kTileRows ? 1 : 2;
+  [[gnu::always_inline]] int64_t tiles_in(int64_t block) const {
+    return type == WeightType::bf16 && rows_in(block) <= kTileRows ? 1 : 2;
   }
   [[gnu::always_inline]] int64_t steps() const { return columns * (type == WeightType::bf16 ? 2 : 1) / 64; }
   [[gnu::always_inline]] char* block(int64_t number) const { return tiles + number * steps() * 2 * kTileBytes; }

@@ -31,7 +31,7 @@ static_assert(kSmallM * kSmallMMaxDepth <= kMaxRows * kMaxDepth && kBlock % kDee
 constexpr int64_t kWaitingLd = kBlockLd;
 
 constexpr int64_t kFetched = 128;  // bytes per prefetch
-Fetch fetch_of(const Source& s) {
+Fetch make_fetch(const Source& s) {
   const int64_t rows = s.deep_rows ? s.depth : s.across, columns = s.deep_rows ? s.across : s.depth;
   return {s.at, rows, columns * 4, s.ld * 4, kFetched, Fetch::kStreams};
 }
@@ -216,7 +216,7 @@ void activate_rows(const Gemm& p, int64_t first, int64_t rows) {
 
 // Rows `first` to `first + rows` of C. space: scratch for the split rows, two panels and sums that wait.
 void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
-  const int64_t tiles = pieces_of(rows, kTileRows), tile_rows = pieces_of(rows, tiles);
+  const int64_t tiles = count_pieces(rows, kTileRows), tile_rows = count_pieces(rows, tiles);
   const int64_t block_rows = 2 * tile_rows, blocks = (tiles + 1) / 2;
   const TileRegisters registers(tile_rows);
   const float* const weights = static_cast<const float*>(p.b);
@@ -225,7 +225,7 @@ void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
 
   // B is multiplied in blocks of the depth, all columns of each. If A is not transposed, such a block must not cross
   // the blocks of A.
-  const int64_t even = pieces_of(pieces_of(p.k, pieces_of(p.k, kMaxDepth)), kDeep) * kDeep;
+  const int64_t even = count_pieces(count_pieces(p.k, count_pieces(p.k, kMaxDepth)), kDeep) * kDeep;
   const int64_t maximum = p.a_transposed ? even : rows <= kSmallM ? kSmallMDepth : kDepth;
   const auto depth_at = [&](int64_t l) { return min(maximum, p.k - l); };
   const auto source_at = [&](int64_t l, int64_t j, int64_t across) -> Source {
@@ -238,7 +238,7 @@ void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
   char* panels[] = {space + kRowsSpace, space + kRowsSpace + kPanelSpace};
   Bf16x3Splitter(source_at(0, 0, min(kAcross, p.n)), panels[0], true).split_all();
   for (int64_t l = 0; l < p.k; l += maximum) {
-    const int64_t depth = depth_at(l), steps = pieces_of(depth, kDeep);
+    const int64_t depth = depth_at(l), steps = count_pieces(depth, kDeep);
     const bool last = l + maximum >= p.k;
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t i = first + block * block_rows;
@@ -247,8 +247,8 @@ void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
                  tile_rows, space + block * steps * kStep);
     }
     const int64_t times = blocks * steps * kTimes;  // calls of the interleaved work per panel
-    Fetch fetch = fetch_of(last ? next_matrix(p, maximum) : source_at(l + maximum, 0, p.n));
-    Pacer fetching(fetch.left, times * pieces_of(p.n, kAcross));
+    Fetch fetch = make_fetch(last ? next_matrix(p, maximum) : source_at(l + maximum, 0, p.n));
+    Pacer fetching(fetch.left, times * count_pieces(p.n, kAcross));
     for (int64_t j = 0; j < p.n; j += kAcross) {
       const bool last_panel = j + kAcross >= p.n;
       const int64_t then_l = last_panel ? l + maximum : l, then_j = last_panel ? 0 : j + kAcross;
@@ -281,11 +281,11 @@ void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
 void gemm_small_m_transposed(const Gemm& p, char* space) {
   const float* const weights = static_cast<const float*>(p.b);
   const TileRegisters registers(kTileRows);
-  const int64_t blocks = pieces_of(p.m, kAcross);
+  const int64_t blocks = count_pieces(p.m, kAcross);
   char* chunks[] = {space + kRowsSpace, space + kRowsSpace + kPanelSpace};
   alignas(64) char sums[kSmallM / kAcross * 4 * kTileBytes];
   for (int64_t l = 0; l < p.k; l += kSmallMMaxDepth) {
-    const int64_t depth = min(kSmallMMaxDepth, p.k - l), steps = pieces_of(depth, kDeep);
+    const int64_t depth = min(kSmallMMaxDepth, p.k - l), steps = count_pieces(depth, kDeep);
     const bool last = l + kSmallMMaxDepth >= p.k;
     const auto rows_of_b = [&](int64_t deep, int64_t j) -> Source {
       return {weights + j * p.b_ld + deep, p.b_ld, min(kSmallMMaxDepth, p.k - deep), min(kAcross, p.n - j), false};
@@ -306,13 +306,13 @@ void gemm_small_m_transposed(const Gemm& p, char* space) {
     Bf16x3Splitter(chunk_of_b(0, 0), chunks[0], false).split_all();
     for (int64_t j = 0; j < p.n; j += kAcross) {
       const int64_t upcoming = j + kAcross;
-      Fetch fetch = fetch_of(upcoming < p.n ? rows_of_b(l, upcoming)
-                             : last         ? next_matrix(p, kAcross)
-                                            : rows_of_b(l + kSmallMMaxDepth, 0));
+      Fetch fetch = make_fetch(upcoming < p.n ? rows_of_b(l, upcoming)
+                               : last         ? next_matrix(p, kAcross)
+                                              : rows_of_b(l + kSmallMMaxDepth, 0));
       Pacer fetching(fetch.left, blocks * steps * kTimes);
       for (int64_t deep = 0; deep < depth; deep += kSmallMDepth) {
         const bool ends = deep + kSmallMDepth >= depth;
-        const int64_t here = pieces_of(min(kSmallMDepth, depth - deep), kDeep);
+        const int64_t here = count_pieces(min(kSmallMDepth, depth - deep), kDeep);
         Bf16x3Splitter splitter(!ends            ? chunk_of_b(deep + kSmallMDepth, j)
                                 : upcoming < p.n ? chunk_of_b(0, upcoming)
                                                  : Source{},
@@ -347,7 +347,7 @@ void product(const Gemm& p, float* space) {
   }
   if (p.b_transposed && !p.a_transposed && p.m <= kSmallM && !p.activates)
     return gemm_small_m_transposed(p, reinterpret_cast<char*>(space));
-  const int64_t blocks = pieces_of(p.m, kMaxRows);
+  const int64_t blocks = count_pieces(p.m, kMaxRows);
   for (int64_t block = 0; block < blocks; ++block) {
     const int64_t first = p.m * block / blocks;
     multiply_rows(p, first, p.m * (block + 1) / blocks - first, reinterpret_cast<char*>(space));

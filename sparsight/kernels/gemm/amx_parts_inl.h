@@ -17,7 +17,7 @@ constexpr int64_t kStep = kParts * 2 * kTileBytes;  // bytes of kDeep x kAcross 
 
 inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-inline int64_t pieces_of(int64_t count, int64_t maximum) { return (count + maximum - 1) / maximum; }
+inline int64_t count_pieces(int64_t count, int64_t maximum) { return (count + maximum - 1) / maximum; }
 inline __mmask16 first_lanes(int64_t count) {
   return static_cast<__mmask16>(count >= 16 ? 0xffff : count > 0 ? (1 << count) - 1 : 0);
 }
@@ -141,7 +141,7 @@ class Bf16x3Splitter {
  public:
   Bf16x3Splitter(const Source& source, char* to, bool rows_are_deep)
       : source_(source), to_(to), rows_are_deep_(rows_are_deep) {
-    left_ = pieces_of(source.depth, kDeep) * kUnits;
+    left_ = count_pieces(source.depth, kDeep) * kUnits;
   }
 
   // Splits everything in `times` calls of split_some().

@@ -48,7 +48,7 @@ void outer_tiles(const Tile& t, const float* partial, int64_t row, int64_t end) 
   }
 }
 template <class V, int kNv, int... kRows>
-auto outer_tiles_of(int64_t rows, std::integer_sequence<int, kRows...>) {
+auto select_outer_tiles(int64_t rows, std::integer_sequence<int, kRows...>) {
   static constexpr void (*table[])(const Tile&, const float*, int64_t, int64_t) = {outer_tiles<V, kRows + 1, kNv>...};
   return table[rows - 1];
 }
@@ -58,9 +58,9 @@ void outer_rows(const Tile& t, const float* partial, int64_t rows) {
   constexpr auto kCounts = std::make_integer_sequence<int, kShape.rows>{};
   const RowGroups groups(rows, kShape.rows);
   const int64_t longer = groups.first(groups.longer);
-  outer_tiles_of<V, kShape.vectors>(groups.max_rows, kCounts)(t, partial, 0, longer);
+  select_outer_tiles<V, kShape.vectors>(groups.max_rows, kCounts)(t, partial, 0, longer);
   if (groups.longer < groups.count)
-    outer_tiles_of<V, kShape.vectors>(groups.max_rows - 1, kCounts)(t, partial, longer, rows);
+    select_outer_tiles<V, kShape.vectors>(groups.max_rows - 1, kCounts)(t, partial, longer, rows);
 }
 
 // A longer depth is split into parts of at most kOuterDepth, for kOuterRows rows of C at a time: what their tiles read

@@ -77,12 +77,12 @@ StoredMatrix PackedLinear::stored() const {
   return out;
 }
 
-int64_t PackedLinear::bytes() const { return rounded(outputs_, kPanelColumns) * panel_rows() * bytes_of(type_); }
+int64_t PackedLinear::bytes() const { return rounded(outputs_, kPanelColumns) * panel_rows() * element_bytes(type_); }
 
 Gemm PackedLinear::gemm(int64_t first, int64_t count) const {
   Gemm p;
   p.n = count, p.k = inputs_;
-  p.b = static_cast<const char*>(panels_.get()) + first * panel_rows() * bytes_of(type_);
+  p.b = static_cast<const char*>(panels_.get()) + first * panel_rows() * element_bytes(type_);
   p.b_panels = true, p.b_type = type_;
   p.b_scale = scale_.empty() ? nullptr : scale_.data() + first;
   p.bias = bias_.data() + first;
@@ -92,7 +92,7 @@ Gemm PackedLinear::gemm(int64_t first, int64_t count) const {
 Gemm PackedLinear::gemm(int64_t first, int64_t count, int64_t first_input, int64_t inputs) const {
   Gemm p = gemm(first, count);
   p.k = inputs, p.b_panel_rows = panel_rows();
-  p.b = static_cast<const char*>(p.b) + first_input * kPanelColumns * bytes_of(type_);
+  p.b = static_cast<const char*>(p.b) + first_input * kPanelColumns * element_bytes(type_);
   return p;
 }
 

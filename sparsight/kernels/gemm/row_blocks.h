@@ -8,7 +8,7 @@
 
 namespace sparsight::cpu {
 
-inline int64_t blocks_floats(int64_t columns, int64_t rows) { return blocks_of(columns) * rows * kBlockLd; }
+inline int64_t blocks_floats(int64_t columns, int64_t rows) { return count_blocks(columns) * rows * kBlockLd; }
 
 // Writes rows [rows,width] as blocks.
 inline void to_blocks(const float* from, int64_t rows, int64_t width, float* to) {

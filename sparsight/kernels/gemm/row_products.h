@@ -58,7 +58,7 @@ void multiply_rows(Threads& threads, const RowProducts& products, const In& in, 
     Gemm p;
     p.m = task.count, p.n = matrices.columns, p.k = matrices.rows;
     p.a_block = task.count * kBlockLd;
-    float* const rows = row_scratch().rows.floats(blocks_of(p.k) * p.a_block);
+    float* const rows = row_scratch().rows.floats(count_blocks(p.k) * p.a_block);
     in.gather(task, rows);
     p.a = rows;
     p.b = matrices.at(task.expert, 0, 0), p.b_ld = matrices.ld(), p.b_transposed = matrices.transposed;

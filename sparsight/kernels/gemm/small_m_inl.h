@@ -159,14 +159,14 @@ void dot_tile(const Tile& t) {
 
 // The micro-kernel for `rows` rows (`maximum` or one less), as wide as that of `maximum` rows.
 template <class V, int... kRows>
-TileFunction dot_tile_of(int64_t rows, int64_t maximum, std::integer_sequence<int, kRows...>) {
+TileFunction select_dot_tile(int64_t rows, int64_t maximum, std::integer_sequence<int, kRows...>) {
   static constexpr TileFunction whole[] = {dot_tile<V, kRows + 1, V::dots_across(kRows + 1)>...};
   static constexpr TileFunction less[] = {dot_tile<V, kRows + (kRows == 0), V::dots_across(kRows + 1)>...};
   return (rows == maximum ? whole : less)[maximum - 1];
 }
 // The same for a single column.
 template <class V, int... kRows>
-TileFunction dot_column_of(int64_t rows, std::integer_sequence<int, kRows...>) {
+TileFunction select_dot_column(int64_t rows, std::integer_sequence<int, kRows...>) {
   static constexpr TileFunction column[] = {dot_tile<V, kRows + 1, 1>...};
   return column[rows - 1];
 }
@@ -208,7 +208,7 @@ void gemm_small_m_transposed(const Gemm& p) {
           const int64_t i = groups.first(g), rows = groups.rows(g);
           t.a = p.a + l / kBlock * p.a_block + i * kBlockLd;
           t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
-          (one ? dot_column_of<V>(rows, kCounts) : dot_tile_of<V>(rows, groups.max_rows, kCounts))(t);
+          (one ? select_dot_column<V>(rows, kCounts) : select_dot_tile<V>(rows, groups.max_rows, kCounts))(t);
         }
         j += one ? 1 : width;
       }

@@ -275,7 +275,7 @@ void finish_blocks(const Gemm& p, int64_t columns) {
 
 // The micro-kernel for a number of rows.
 template <class V, Source kSource, int... kRows>
-TileFunction tile_of(int64_t rows, std::integer_sequence<int, kRows...>) {
+TileFunction select_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
   static constexpr TileFunction table[] = {run_tile<V, kRows + 1, V::tile(false).vectors, kSource>...};
   return table[rows - 1];
 }

@@ -68,8 +68,8 @@ void multiply(const Gemm& p, float* panel) {
         t.b = in_place ? b_at(j) : panel;
         t.b_ld = in_place ? p.b_ld : kNr;
         t.copy = panel;
-        (in_place && groups.count > 1 ? tile_of<V, Source::rows_copied>(rows, kRowCounts)
-                                      : tile_of<V, Source::rows>(rows, kRowCounts))(t);
+        (in_place && groups.count > 1 ? select_tile<V, Source::rows_copied>(rows, kRowCounts)
+                                      : select_tile<V, Source::rows>(rows, kRowCounts))(t);
       }
       if (last) finish<V>(p, j, columns);
     }

@@ -85,11 +85,11 @@ inline void for_blocks(const TileGemm& p, const Finish& finish) {
       const char* const upcoming = block > 0 ? nullptr : panel + 1 < panels ? b + steps * kStepBytes : p.prefetch;
       if (int8)
         multiply<true, true>(a, b, steps, upcoming, sums);
-      else if (p.a.tiles_of(block) == 2)
+      else if (p.a.tiles_in(block) == 2)
         multiply<false, true>(a, b, steps, upcoming, sums);
       else
         multiply<false, false>(a, b, steps, upcoming, sums);
-      finish(block, block * p.a.block_rows(), p.a.rows_of(block), panel * kTilePanelColumns, sums);
+      finish(block, block * p.a.block_rows(), p.a.rows_in(block), panel * kTilePanelColumns, sums);
     }
   }
 }
@@ -101,9 +101,9 @@ struct RowPosition {
   char* at;
   int64_t step;
 };
-inline RowPosition position_of(const TileRows& rows, int64_t number) {
+inline RowPosition row_position(const TileRows& rows, int64_t number) {
   const int64_t block = number / rows.block_rows(), row = number % rows.block_rows();
-  return {rows.block(block) + row * 64, rows.tiles_of(block) * kTileBytes};  // the second tile follows the first
+  return {rows.block(block) + row * 64, rows.tiles_in(block) * kTileBytes};  // the second tile follows the first
 }
 
 void put_bf16_row(const RowPosition& position, const float* x, int64_t columns) {
@@ -154,7 +154,7 @@ TileRegisters::TileRegisters(int64_t rows) {
 TileRegisters::~TileRegisters() { asm volatile("ldtilecfg %0" ::"m"(before_)); }  // all zeros: releases the tiles
 
 void put_tile_row(const TileRows& rows, int64_t number, const float* x, int64_t columns) {
-  const RowPosition position = position_of(rows, number);
+  const RowPosition position = row_position(rows, number);
   if (rows.type == WeightType::int8)
     rows.scale[number] = put_int8_row(position, x, columns, rows.columns);
   else
@@ -199,7 +199,7 @@ void tile_gemm_activation(const TileGemm& p, Activation activation, const Kernel
       _mm512_store_ps(row + 16, _mm512_add_ps(_mm512_load_ps(row + 16), high));
     }
     kernels.activate(activation, sums, sums, nullptr, rows * kSumsLd);
-    const RowPosition position = position_of(active, first);  // of the first row; the others follow every 64 bytes
+    const RowPosition position = row_position(active, first);  // of the first row; the others follow every 64 bytes
     char* const to = position.at + column / kTilePanelColumns * position.step;
     for (int64_t i = 0; i < rows; ++i)
       _mm512_store_si512(to + i * 64,

@@ -27,12 +27,12 @@ struct PackedLayout {
   int64_t width, hidden;  // D, F
   int64_t panel, depth, group;
 
-  int64_t element() const { return bytes_of(type); }
+  int64_t element() const { return element_bytes(type); }
   // Padding is zeros.
   int64_t padded(int64_t columns) const { return rounded_up(columns, std::max(panel, depth)); }
   int64_t padded_rows(int64_t rows) const { return rounded_up(rows, depth); }
 
-  int64_t chunks() const { return blocks_of(hidden); }
+  int64_t chunks() const { return count_blocks(hidden); }
   int64_t chunk_columns(int64_t chunk) const { return std::min(kBlock, hidden - chunk * kBlock); }
 
   // Bytes, from the start of an expert.
@@ -50,7 +50,7 @@ inline PackedLayout panel_layout(WeightType type, int64_t width, int64_t hidden)
 }
 // bf16 or int8
 inline PackedLayout tile_layout(WeightType type, int64_t width, int64_t hidden) {
-  return {type, width, hidden, kTilePanelColumns, 64 / bytes_of(type), 4 / bytes_of(type)};
+  return {type, width, hidden, kTilePanelColumns, 64 / element_bytes(type), 4 / element_bytes(type)};
 }
 
 }  // namespace sparsight::cpu

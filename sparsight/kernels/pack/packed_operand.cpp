@@ -32,7 +32,7 @@ PackedOperand::PackedOperand(Threads& threads, const WeightView& matrices, const
   if (packed.empty()) return;
   depth_ = (matrices.rows + rows_together(type_) - 1) / rows_together(type_) * rows_together(type_);
   const int64_t columns = (matrices.columns + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
-  bytes_ = depth_ * columns * bytes_of(type_);
+  bytes_ = depth_ * columns * element_bytes(type_);
   PackedCopies* const copies = experts == 1 ? PackedCopies::current() : nullptr;
   const PackedKey key{matrices.data, matrices.rows, matrices.columns, matrices.transposed, type_};
   const auto packs = [&] { return pack(threads, matrices, packed); };
@@ -50,7 +50,7 @@ PackedPanels PackedOperand::pack(Threads& threads, const WeightView& matrices,
     const float* const from = matrices.at(experts[static_cast<size_t>(number)], 0, column);
     kernels().pack_panels({from, matrices.ld(), matrices.transposed, matrices.rows,
                            std::min(kColumns, matrices.columns - column), type_,
-                           to + number * bytes_ + column * depth_ * bytes_of(type_)});
+                           to + number * bytes_ + column * depth_ * element_bytes(type_)});
   });
   return panels;
 }
@@ -58,7 +58,7 @@ PackedPanels PackedOperand::pack(Threads& threads, const WeightView& matrices,
 void PackedOperand::serve(Gemm& p, int64_t expert, int64_t row, int64_t column) const {
   if (!panels_ || position_[static_cast<size_t>(expert)] == kPlain) return;
   p.b = static_cast<const char*>(panels_->data()) + position_[static_cast<size_t>(expert)] * bytes_ +
-        (column * depth_ + row * kPanelColumns) * bytes_of(type_);
+        (column * depth_ + row * kPanelColumns) * element_bytes(type_);
   p.b_panels = true, p.b_transposed = false;
   p.b_type = type_;
   p.b_panel_rows = depth_;

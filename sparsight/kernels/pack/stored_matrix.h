@@ -20,7 +20,7 @@ struct MatrixView {
   const void* data = nullptr;
   const float* scale = nullptr;  // of int8: a weight is its output's scale times the stored number
 
-  int64_t bytes() const { return rows * columns * bytes_of(type); }
+  int64_t bytes() const { return rows * columns * element_bytes(type); }
   static MatrixView fp32(const float* data, int64_t rows, int64_t columns) {
     return {WeightType::fp32, rows, columns, data, nullptr};
   }
@@ -34,7 +34,7 @@ class StoredMatrix {
       : type_(type),
         rows_(rows),
         columns_(columns),
-        data_(static_cast<size_t>(rows * columns * bytes_of(type))),
+        data_(static_cast<size_t>(rows * columns * element_bytes(type))),
         scale_(type == WeightType::int8 ? static_cast<size_t>(outputs == Outputs::rows ? rows : columns) : 0) {}
   // Rounds the numbers (quantise.h). A weight that is NaN or infinite makes its output NaN in int8.
   StoredMatrix(const float* weight, WeightType type, int64_t rows, int64_t columns, Outputs outputs);

@@ -46,7 +46,7 @@ Cost ExpertLinear::cost() const { return linear_cost(options_.in, options_.out, 
 engine::ExpertLinear ExpertLinear::compile() const { return expert_linear(weight, bias); }
 
 engine::ExpertLinear expert_linear(const at::Tensor& weight, const at::Tensor& bias) {
-  return {weight.size(0), weight.size(1), weight.size(2), floats_of(weight), floats_of(bias)};
+  return {weight.size(0), weight.size(1), weight.size(2), to_floats(weight), to_floats(bias)};
 }
 
 }  // namespace sparsight

@@ -53,7 +53,7 @@ std::unique_ptr<engine::Experts> MlpExperts::compile(const engine::WeightForm& f
     const auto plain = [](const at::Tensor& w) { return w.detach().to(at::kCPU, at::kFloat).contiguous(); };
     auto weights = std::make_shared<std::array<at::Tensor, 2>>(std::array{plain(up.weight), plain(down.weight)});
     const float *w1 = (*weights)[0].const_data_ptr<float>(), *w2 = (*weights)[1].const_data_ptr<float>();
-    const std::vector<float> b1 = floats_of(up.bias), b2 = floats_of(down.bias);
+    const std::vector<float> b1 = to_floats(up.bias), b2 = to_floats(down.bias);
     const auto bias = [](const std::vector<float>& b) { return b.empty() ? nullptr : b.data(); };
     const cpu::MlpShape shape{up.weight.size(0), up.weight.size(1), up.weight.size(2)};
     return std::make_unique<engine::MlpExperts>(

@@ -171,8 +171,8 @@ std::unique_ptr<engine::Experts> NormConvExperts::compile(const engine::WeightFo
   const at::Tensor scale = norm_weight.to(at::kDouble) / (running_var.to(at::kDouble) + options_.epsilon).sqrt(),
                    shift = norm_bias.to(at::kDouble) - running_mean.to(at::kDouble) * scale;
   return std::make_unique<engine::NormConvExperts>(
-      engine::PatchWindows{patch_.channels, patch_.height, options_.kernel, options_.kernel / 2, 1}, floats_of(scale),
-      floats_of(shift), activation_, expert_linear(w1, b1), options_.gate == "input");
+      engine::PatchWindows{patch_.channels, patch_.height, options_.kernel, options_.kernel / 2, 1}, to_floats(scale),
+      to_floats(shift), activation_, expert_linear(w1, b1), options_.gate == "input");
 }
 
 Cost NormConvExperts::cost(const ExpertUse& use) const {

@@ -101,7 +101,7 @@ void BalancedBatchwiseRouter::initialize(const InitRandom& random) {
 
 std::unique_ptr<engine::Router> BalancedBatchwiseRouter::compile() const {
   engine::RouterLogits logits(linear_map(weight));
-  if (options_.eval_k == 0) return std::make_unique<engine::ThresholdRouter>(std::move(logits), floats_of(threshold));
+  if (options_.eval_k == 0) return std::make_unique<engine::ThresholdRouter>(std::move(logits), to_floats(threshold));
   return std::make_unique<engine::TopKRouter>(
       std::move(logits), engine::TopKRule{.k = options_.eval_k, .gates = engine::Gates::of_chosen});
 }

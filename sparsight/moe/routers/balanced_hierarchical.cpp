@@ -152,8 +152,8 @@ void BalancedHierarchicalRouter::initialize(const InitRandom& random) {
 std::unique_ptr<engine::Router> BalancedHierarchicalRouter::compile() const {
   return std::make_unique<engine::TwoLevelRouter>(
       linear_map(group_weight), linear_map(weight),
-      engine::LevelRule{options_.eval_k_groups, floats_of(thresholds.of_groups)},
-      engine::LevelRule{options_.eval_k, floats_of(thresholds.of_experts)}, /*sorted=*/false);
+      engine::LevelRule{options_.eval_k_groups, to_floats(thresholds.of_groups)},
+      engine::LevelRule{options_.eval_k, to_floats(thresholds.of_experts)}, /*sorted=*/false);
 }
 
 RouterCost BalancedHierarchicalRouter::cost(const TokenLayout& layout) const {

@@ -18,7 +18,7 @@ void declare_eval_choices(OptionSet& set, const std::string& name, int64_t* eval
 void declare_eval_choices(OptionSet& set, const std::string& name, double* evaluation, const std::string& help);
 
 template <class T>
-T choices_of(bool as_in_training, T training, T evaluation) {
+T select_choices(bool as_in_training, T training, T evaluation) {
   return as_in_training || evaluation == 0 ? training : evaluation;
 }
 
@@ -48,7 +48,7 @@ struct ChoiceOptions {
   int64_t eval_k = 0;
   void declare(OptionSet& set);
 
-  int64_t of(bool training) const { return choices_of(training, k, eval_k); }
+  int64_t of(bool training) const { return select_choices(training, k, eval_k); }
   // Raises UsageError where either is above the number of experts.
   void check(int64_t experts) const;
 };
@@ -61,7 +61,7 @@ struct FixedChoiceOptions {
   int64_t eval_k = 0;
   void declare(OptionSet& set);
 
-  int64_t of(bool training) const { return choices_of(training, k, eval_k); }
+  int64_t of(bool training) const { return select_choices(training, k, eval_k); }
   // Raises UsageError, naming the router, if k is another number or eval_k is above the number of experts.
   void check(const std::string& router, int64_t experts) const;
 

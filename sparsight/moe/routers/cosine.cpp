@@ -86,7 +86,7 @@ std::unique_ptr<engine::Router> CosineRouter::compile() const {
   const bool renormalize = options_.renormalize == "on" || (options_.renormalize == "auto" && k > 1);
   return std::make_unique<engine::TopKRouter>(
       engine::RouterLogits(linear_map(projector, projector_bias),
-                           engine::LinearMap(floats_of(scaled_experts(codebook, log_scale)), codebook.size(0),
+                           engine::LinearMap(to_floats(scaled_experts(codebook, log_scale)), codebook.size(0),
                                              codebook.size(1), /*transposed=*/false)),
       engine::TopKRule{.k = k, .gates = renormalize ? engine::Gates::of_chosen : engine::Gates::probability});
 }

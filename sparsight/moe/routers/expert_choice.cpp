@@ -48,7 +48,7 @@ ExpertChoiceRouter::ExpertChoiceRouter(const ExpertChoiceOptions& options, Route
 Routing ExpertChoiceRouter::choose(const RouterInput& input) {
   return route_expert_choice(
       router_logits(input.tokens, weight), input.context.valid, options_.pool == "image" ? input.layout.images : 1,
-      choices_of(input.mode.choices, options_.experts_per_token, options_.eval_experts_per_token));
+      select_choices(input.mode.choices, options_.experts_per_token, options_.eval_experts_per_token));
 }
 
 void ExpertChoiceRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
@@ -56,7 +56,7 @@ void ExpertChoiceRouter::initialize(const InitRandom& random) { init_normal(weig
 std::unique_ptr<engine::Router> ExpertChoiceRouter::compile() const {
   return std::make_unique<engine::ExpertChoiceRouter>(
       engine::RouterLogits(linear_map(weight)),
-      choices_of(false, options_.experts_per_token, options_.eval_experts_per_token), options_.pool == "image");
+      select_choices(false, options_.experts_per_token, options_.eval_experts_per_token), options_.pool == "image");
 }
 
 RouterCost ExpertChoiceRouter::cost(const TokenLayout& layout) const {

@@ -112,9 +112,9 @@ Routing HierarchicalRouter::choose(const RouterInput& input) {
     return logits;
   };
   const HierarchicalOptions& o = options_;
-  return route_hierarchical(primary, secondary, experts, choices_of(input.mode.choices, o.k_groups, o.eval_k_groups),
-                            choices_of(input.mode.choices, o.k, o.eval_k), input.context.valid,
-                            input.threshold_gradient);
+  return route_hierarchical(
+      primary, secondary, experts, select_choices(input.mode.choices, o.k_groups, o.eval_k_groups),
+      select_choices(input.mode.choices, o.k, o.eval_k), input.context.valid, input.threshold_gradient);
 }
 
 void HierarchicalRouter::initialize(const InitRandom&) {
@@ -125,10 +125,11 @@ void HierarchicalRouter::initialize(const InitRandom&) {
 std::unique_ptr<engine::Router> HierarchicalRouter::compile() const {
   if (options_.noise && options_.samples(false)) fail_compile("eval_noise = true draws random numbers");
   const HierarchicalOptions& o = options_;
-  return std::make_unique<engine::TwoLevelRouter>(linear_map(group_weight), linear_map(weight),
-                                                  engine::LevelRule{choices_of(false, o.k_groups, o.eval_k_groups), {}},
-                                                  engine::LevelRule{choices_of(false, o.k, o.eval_k), {}},
-                                                  /*sorted=*/true);
+  return std::make_unique<engine::TwoLevelRouter>(
+      linear_map(group_weight), linear_map(weight),
+      engine::LevelRule{select_choices(false, o.k_groups, o.eval_k_groups), {}},
+      engine::LevelRule{select_choices(false, o.k, o.eval_k), {}},
+      /*sorted=*/true);
 }
 
 RouterCost HierarchicalRouter::cost(const TokenLayout& layout) const {

@@ -25,7 +25,7 @@ at::Tensor softmax_over_patches(const at::Tensor& clean, const at::Tensor& valid
 int64_t patches_per_image(const TokenLayout& layout) { return layout.per_image - layout.prefix; }
 
 // [N]: true for patches; undefined where every token is one.
-at::Tensor patches_of(const at::Tensor& valid, const TokenLayout& layout) {
+at::Tensor valid_patches(const at::Tensor& valid, const TokenLayout& layout) {
   if (layout.prefix == 0 || layout.per_image == 0) return valid;
   at::Tensor is_patch = valid.defined() ? valid.reshape({layout.images, layout.per_image}).clone()
                                         : at::ones({layout.images, layout.per_image}, at::kBool);
@@ -43,7 +43,7 @@ void PatchChoiceOptions::declare(OptionSet& set) {
 }
 
 void check_patches(const PatchChoiceOptions& options, bool training, int64_t tokens) {
-  engine::check_patches(choices_of(training, options.patches, options.eval_patches), tokens);
+  engine::check_patches(select_choices(training, options.patches, options.eval_patches), tokens);
 }
 
 Routing route_patch_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t images,
@@ -76,9 +76,9 @@ PatchChoiceRouter::PatchChoiceRouter(const PatchChoiceOptions& options, RouterSh
 
 Routing PatchChoiceRouter::choose(const RouterInput& input) {
   PatchChoiceOptions options = options_;
-  options.patches = choices_of(input.mode.choices, options_.patches, options_.eval_patches);
+  options.patches = select_choices(input.mode.choices, options_.patches, options_.eval_patches);
   if (input.tokens.size(0) > 0) check_patches(options_, input.mode.choices, patches_per_image(input.layout));
-  return route_patch_choice(router_logits(input.tokens, weight), patches_of(input.context.valid, input.layout),
+  return route_patch_choice(router_logits(input.tokens, weight), valid_patches(input.context.valid, input.layout),
                             input.layout.images, options);
 }
 
@@ -89,7 +89,7 @@ void PatchChoiceRouter::initialize(const InitRandom& random) {
 std::unique_ptr<engine::Router> PatchChoiceRouter::compile() const {
   using Gates = engine::PatchChoiceRouter::PatchGates;
   return std::make_unique<engine::PatchChoiceRouter>(engine::RouterLogits(linear_map(weight)),
-                                                     choices_of(false, options_.patches, options_.eval_patches),
+                                                     select_choices(false, options_.patches, options_.eval_patches),
                                                      options_.gate == "ones"           ? Gates::ones
                                                      : options_.gate == "softmax_topl" ? Gates::softmax_topl
                                                                                        : Gates::topl_softmax);

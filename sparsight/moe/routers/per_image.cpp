@@ -148,8 +148,8 @@ std::unique_ptr<engine::Router> PerImageRouter::compile() const {
   vector.norm = options_.norm != "none";
   if (vector.norm) {
     const at::Tensor ones = torch::ones({weight.size(1)});
-    vector.norm_weight = floats_of(norm_weight.defined() ? norm_weight : ones);
-    vector.norm_bias = floats_of(norm_bias.defined() ? norm_bias : torch::zeros_like(ones));
+    vector.norm_weight = to_floats(norm_weight.defined() ? norm_weight : ones);
+    vector.norm_bias = to_floats(norm_bias.defined() ? norm_bias : torch::zeros_like(ones));
     vector.norm_epsilon = static_cast<float>(kNormEpsilon);
   }
   return std::make_unique<engine::TopKRouter>(

@@ -18,7 +18,7 @@ at::Tensor router_logits(const at::Tensor& tokens, const at::Tensor& weight, con
 }
 
 engine::LinearMap linear_map(const at::Tensor& weight, const at::Tensor& bias) {
-  return {floats_of(weight), weight.size(1), weight.size(0), /*transposed=*/true, floats_of(bias)};
+  return {to_floats(weight), weight.size(1), weight.size(0), /*transposed=*/true, to_floats(bias)};
 }
 
 }  // namespace sparsight

@@ -99,7 +99,7 @@ void SigmoidBiasRouter::initialize(const InitRandom& random) {
 
 std::unique_ptr<engine::Router> SigmoidBiasRouter::compile() const {
   return std::make_unique<engine::SigmoidBiasRouter>(
-      engine::RouterLogits(linear_map(weight)), floats_of(bias),
+      engine::RouterLogits(linear_map(weight)), to_floats(bias),
       engine::SigmoidBiasRule{options_.of(false), options_.scale, options_.groups, options_.kept_groups});
 }
 

@@ -10,7 +10,7 @@
 namespace sparsight::cpu {
 namespace {
 
-AttentionShape shape_of(const at::Tensor& qkv, int64_t heads, int64_t queries) {
+AttentionShape attention_shape(const at::Tensor& qkv, int64_t heads, int64_t queries) {
   return {.images = qkv.size(0),
           .tokens = qkv.size(1),
           .heads = heads,
@@ -22,7 +22,7 @@ AttentionShape shape_of(const at::Tensor& qkv, int64_t heads, int64_t queries) {
 }  // namespace
 
 AttentionOutput attention_forward(const at::Tensor& qkv, int64_t heads, bool needs_log_sum, int64_t queries) {
-  const AttentionShape shape = shape_of(qkv, heads, queries);
+  const AttentionShape shape = attention_shape(qkv, heads, queries);
   AttentionOutput output;
   output.out = empty_from_arena({shape.images, queries, shape.width});
   if (needs_log_sum) output.log_sum = at::empty({shape.images, heads, queries}, at::kFloat);
@@ -35,7 +35,7 @@ AttentionOutput attention_forward(const at::Tensor& qkv, int64_t heads, bool nee
 at::Tensor attention_backward(const at::Tensor& grad, const at::Tensor& qkv, const AttentionOutput& forward) {
   at::Tensor qkv_grad = empty_from_arena(qkv.sizes());
   if (qkv_grad.numel() > 0)
-    attention_backward(torch_threads(), shape_of(qkv, forward.log_sum.size(1), grad.size(1)),
+    attention_backward(torch_threads(), attention_shape(qkv, forward.log_sum.size(1), grad.size(1)),
                        qkv.const_data_ptr<float>(),
                        {.out = forward.out.const_data_ptr<float>(),
                         .log_sum = forward.log_sum.const_data_ptr<float>(),

@@ -21,31 +21,31 @@ at::Tensor float_gate(const ExpertRows& rows) {
 }
 
 // gate: float_gate(rows), which outlives the result.
-ExpertRowNumbers numbers_of(const ExpertRows& rows, const at::Tensor& gate) {
+ExpertRowNumbers to_row_numbers(const ExpertRows& rows, const at::Tensor& gate) {
   return {.map = row_numbers(rows.map),
           .in_place = rows.map.in_place,
           .offset = rows.offsets.const_data_ptr<int64_t>(),
-          .gate = floats_of(gate),
+          .gate = float_data(gate),
           .dropout = rows.dropout.defined() ? rows.dropout.bits.const_data_ptr<uint8_t>() : nullptr,
           .dropout_scale = rows.dropout.scale};
 }
 
 StoredExperts stored(const ExpertRows& rows, const ExpertMlpWeights& w) {
   return {.shape = {w.w1.size(0), w.w1.size(1), w.w1.size(2), rows.map.row_token.size(0)},
-          .b1 = floats_of(w.b1),
-          .b2 = floats_of(w.b2),
-          .w1 = view_of(w.w1),
-          .w2 = view_of(w.w2)};
+          .b1 = float_data(w.b1),
+          .b2 = float_data(w.b2),
+          .w1 = weight_view(w.w1),
+          .w2 = weight_view(w.w2)};
 }
 
 StoredExperts stored(const ExpertRows& rows, const PackedExperts& packed, const PackedLayout& layout) {
   return {.shape = {packed.experts, packed.width, packed.hidden, rows.map.row_token.size(0)},
-          .b1 = floats_of(packed.weights.b1),
-          .b2 = floats_of(packed.weights.b2),
+          .b1 = float_data(packed.weights.b1),
+          .b2 = float_data(packed.weights.b2),
           .panels = packed.storage.const_data_ptr(),
           .layout = layout,
-          .scale1 = floats_of(packed.scale1),
-          .scale2 = floats_of(packed.scale2)};
+          .scale1 = float_data(packed.scale1),
+          .scale2 = float_data(packed.scale2)};
 }
 
 // A new tensor in the same layout.
@@ -61,8 +61,8 @@ at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, 
   const StoredExperts experts = stored(rows, w);
   const at::Tensor out = empty_from_arena({rows.map.tokens, experts.shape.width});
   if (kept) *kept = empty_from_arena({experts.shape.rows, experts.shape.hidden});
-  expert_mlp_forward(torch_threads(), numbers_of(rows, gate), experts,
-                     {.tokens = floats_of(tokens),
+  expert_mlp_forward(torch_threads(), to_row_numbers(rows, gate), experts,
+                     {.tokens = float_data(tokens),
                       .activation = activation,
                       .bf16 = multiplies_bf16(),
                       .residual = residual_rows(add, experts.shape.width),
@@ -76,8 +76,8 @@ at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& ro
                                   const PackedLayout& layout, Activation activation) {
   const at::Tensor gate = float_gate(rows);
   const at::Tensor out = empty_from_arena({rows.map.tokens, packed.width});
-  expert_mlp_forward(torch_threads(), numbers_of(rows, gate), stored(rows, packed, layout),
-                     {.tokens = floats_of(tokens),
+  expert_mlp_forward(torch_threads(), to_row_numbers(rows, gate), stored(rows, packed, layout),
+                     {.tokens = float_data(tokens),
                       .activation = activation,
                       .bf16 = multiplies_bf16(),
                       .residual = {},
@@ -92,7 +92,7 @@ at::Tensor packed_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows
                                 const PackedLayout& layout, Activation activation) {
   const at::Tensor gate = float_gate(rows);
   at::Tensor out = at::empty({rows.map.tokens, packed.width}, tokens.options());
-  packed_tiles_forward(torch_threads(), numbers_of(rows, gate), stored(rows, packed, layout), floats_of(tokens),
+  packed_tiles_forward(torch_threads(), to_row_numbers(rows, gate), stored(rows, packed, layout), float_data(tokens),
                        activation, /*residual=*/nullptr, out.data_ptr<float>());
   return out;
 }
@@ -115,17 +115,17 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
   if (needs.tokens) out.tokens = empty_from_arena({rows.map.tokens, experts.shape.width});
   at::Tensor gate_grad;
   if (needs.gate) gate_grad = at::empty({experts.shape.rows}, at::kFloat);
-  expert_mlp_backward(torch_threads(), numbers_of(rows, gate), experts,
-                      {.grad = floats_of(grad),
-                       .tokens = floats_of(tokens),
+  expert_mlp_backward(torch_threads(), to_row_numbers(rows, gate), experts,
+                      {.grad = float_data(grad),
+                       .tokens = float_data(tokens),
                        .activation = activation,
                        .bf16 = multiplies_bf16(),
-                       .kept = floats_of(kept),
+                       .kept = float_data(kept),
                        .kept_slope = kept_slope,
                        .tokens_grad = floats_to(out.tokens),
                        .gate_grad = floats_to(gate_grad),
-                       .w1_grad = needs.weights ? view_of(out.weights.w1) : WeightView{},
-                       .w2_grad = needs.weights ? view_of(out.weights.w2) : WeightView{},
+                       .w1_grad = needs.weights ? weight_view(out.weights.w1) : WeightView{},
+                       .w2_grad = needs.weights ? weight_view(out.weights.w2) : WeightView{},
                        .b1_grad = floats_to(out.weights.b1),
                        .b2_grad = floats_to(out.weights.b2)});
   if (needs.gate) out.gate = gate_grad.to(rows.gate.scalar_type());

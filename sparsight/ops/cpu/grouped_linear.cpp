@@ -16,7 +16,7 @@ at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offs
   at::Tensor out = empty_from_arena({rows.size(0), weight.size(2)});
   grouped_linear(
       torch_threads(),
-      {offsets.const_data_ptr<int64_t>(), weight.size(0), view_of(weight), floats_of(bias), multiplies_bf16()},
+      {offsets.const_data_ptr<int64_t>(), weight.size(0), weight_view(weight), float_data(bias), multiplies_bf16()},
       rows.const_data_ptr<float>(), residual_rows(add, weight.size(2)), out.data_ptr<float>());
   return out;
 }
@@ -29,7 +29,7 @@ GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at:
   GroupedLinearGradients out;
   if (needs.rows) {
     out.rows = at::empty_like(rows);
-    grouped_linear(torch_threads(), {offset, experts, view_of(weight).t(), nullptr, multiplies_bf16()},
+    grouped_linear(torch_threads(), {offset, experts, weight_view(weight).t(), nullptr, multiplies_bf16()},
                    grad.const_data_ptr<float>(), residual_rows({}, rows.size(1)), out.rows.data_ptr<float>());
   }
   if (needs.weight) out.weight = empty_from_arena(weight.sizes());

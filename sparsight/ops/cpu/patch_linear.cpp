@@ -11,12 +11,12 @@
 namespace sparsight::cpu {
 namespace {
 
-PatchProduct product_of(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias) {
+PatchProduct patch_product(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias) {
   return {.images = strided_images(images),
           .side = weight.size(2),
           .outputs = weight.size(0),
           .weight = weight.const_data_ptr<float>(),
-          .bias = floats_of(bias),
+          .bias = float_data(bias),
           .bf16 = multiplies_bf16()};
 }
 
@@ -35,7 +35,7 @@ StridedImages strided_images(const at::Tensor& images) {
 }
 
 at::Tensor patch_linear_forward(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias) {
-  const PatchProduct product = product_of(images, weight, bias);
+  const PatchProduct product = patch_product(images, weight, bias);
   at::Tensor tokens = empty_from_arena({images.size(0), product.images.patches(product.side), product.outputs});
   patch_linear(torch_threads(), product, tokens.data_ptr<float>());
   return tokens;
@@ -43,7 +43,7 @@ at::Tensor patch_linear_forward(const at::Tensor& images, const at::Tensor& weig
 
 at::Tensor patch_linear_backward(const at::Tensor& grad, const at::Tensor& images, const at::Tensor& weight) {
   at::Tensor out = at::empty(images.sizes(), images.options());
-  patch_linear_backward(torch_threads(), product_of(images, weight, {}), grad.const_data_ptr<float>(),
+  patch_linear_backward(torch_threads(), patch_product(images, weight, {}), grad.const_data_ptr<float>(),
                         out.data_ptr<float>());
   return out;
 }

@@ -10,10 +10,10 @@ namespace sparsight::cpu {
 // The tensors of `add` outlive the result. width: O.
 inline ResidualRows residual_rows(const ResidualAdd& add, int64_t width) {
   const DropoutMask& dropout = add.drop.dropout;
-  return {.residual = floats_of(add.residual),
+  return {.residual = float_data(add.residual),
           .bits = dropout.defined() ? dropout.bits.const_data_ptr<uint8_t>() : nullptr,
           .scale = dropout.scale,
-          .row_factor = floats_of(add.drop.row_factor),
+          .row_factor = float_data(add.drop.row_factor),
           .width = width};
 }
 

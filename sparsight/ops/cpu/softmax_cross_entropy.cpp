@@ -9,7 +9,7 @@
 namespace sparsight::cpu {
 namespace {
 
-CrossEntropyRows rows_of(const at::Tensor& logits, const at::Tensor& targets, double label_smoothing) {
+CrossEntropyRows make_rows(const at::Tensor& logits, const at::Tensor& targets, double label_smoothing) {
   const bool labels = targets.dim() == 1;
   return {.rows = logits.size(0),
           .classes = logits.size(1),
@@ -26,7 +26,7 @@ CrossEntropyOutput softmax_cross_entropy_forward(const at::Tensor& logits, const
   const int64_t rows = logits.size(0);
   CrossEntropyOutput output{at::empty({rows}, at::kFloat), {}};
   if (needs_moments) output.moments = at::empty({rows, 2}, at::kFloat);
-  softmax_cross_entropy(torch_threads(), rows_of(logits, targets, label_smoothing), output.loss.data_ptr<float>(),
+  softmax_cross_entropy(torch_threads(), make_rows(logits, targets, label_smoothing), output.loss.data_ptr<float>(),
                         needs_moments ? output.moments.data_ptr<float>() : nullptr);
   return output;
 }
@@ -34,7 +34,7 @@ CrossEntropyOutput softmax_cross_entropy_forward(const at::Tensor& logits, const
 at::Tensor softmax_cross_entropy_backward(const at::Tensor& grad, const at::Tensor& logits, const at::Tensor& targets,
                                           double label_smoothing, const at::Tensor& moments) {
   at::Tensor out = empty_from_arena(logits.sizes());
-  softmax_cross_entropy_backward(torch_threads(), rows_of(logits, targets, label_smoothing),
+  softmax_cross_entropy_backward(torch_threads(), make_rows(logits, targets, label_smoothing),
                                  moments.const_data_ptr<float>(), grad.const_data_ptr<float>(), out.data_ptr<float>());
   return out;
 }

@@ -24,12 +24,12 @@ constexpr const char* kRoutingColumns[] = {"layer",          "experts",
                                            "dropped",        "attacked_dropped",
                                            "load",           "attacked_load"};
 
-std::string csv_cell_of(const Json& value) {
+std::string csv_cell(const Json& value) {
   if (value.is_string()) return attack_csv_text(value.get<std::string>());
   if (value.is_number_integer()) return std::to_string(value.get<int64_t>());
   if (!value.is_array()) return attack_csv_number(value);
   std::string list;
-  for (const Json& entry : value) list += (list.empty() ? "" : " ") + csv_cell_of(entry);
+  for (const Json& entry : value) list += (list.empty() ? "" : " ") + csv_cell(entry);
   return list;
 }
 
@@ -64,7 +64,7 @@ std::string attack_routing_csv(const Json& routing) {
     std::string line;
     for (const char* column : kRoutingColumns) {
       if (column != kRoutingColumns[0]) line += ",";
-      line += csv_cell_of(member(layer, column));
+      line += csv_cell(member(layer, column));
     }
     csv += line + "\n";
   }

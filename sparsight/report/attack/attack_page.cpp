@@ -25,7 +25,7 @@ std::string example_html(const AttackExample& example) {
          "</section>\n";
 }
 
-std::vector<std::string> texts_of(const Json& list) {
+std::vector<std::string> read_texts(const Json& list) {
   std::vector<std::string> lines;
   for (const Json& line : list)
     if (line.is_string()) lines.push_back(line.get<std::string>());
@@ -52,8 +52,8 @@ std::string attack_settings_html(const Json& result) {
 }
 
 std::vector<std::string> attack_notices(const Json& result) {
-  std::vector<std::string> notices = texts_of(member(result, "warnings"));
-  for (std::string& note : texts_of(member(result, "notes"))) notices.push_back(std::move(note));
+  std::vector<std::string> notices = read_texts(member(result, "warnings"));
+  for (std::string& note : read_texts(member(result, "notes"))) notices.push_back(std::move(note));
   return notices;
 }
 

@@ -214,7 +214,7 @@ std::vector<Chart> training_charts(const RunMetrics& log) {
   if (task.points != losses[0].points) losses.push_back(std::move(task));
   add_chart(charts, "Loss", "Log scale. The train curve includes auxiliary losses.",
             line_chart(losses, {"loss", ".4~g", false, true}));
-  const ScoreName score = score_of(log);
+  const ScoreName score = score_name(log);
   std::string title = score.name;
   title[0] = static_cast<char>(std::toupper(title[0]));
   add_chart(

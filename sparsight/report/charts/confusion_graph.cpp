@@ -82,14 +82,14 @@ class GraphDrawing {
 
  private:
   std::string colour(int64_t k) const {
-    return hex(expert_colour(found_.clusters.superclass_of[static_cast<size_t>(k)]));
+    return hex(expert_colour(found_.clusters.class_to_superclass[static_cast<size_t>(k)]));
   }
 
   void add_edges(std::string& text) const {
     const auto edges = strongest_edges(confusion_affinity(found_.counts));
     double most = 0;
     for (const auto& [pair, weight] : edges) most = std::max(most, weight);
-    const auto& of = found_.clusters.superclass_of;
+    const auto& of = found_.clusters.class_to_superclass;
     for (const bool inside : {false, true})  // coloured edges above the grey ones
       for (const auto& [pair, weight] : edges) {
         const auto [i, j] = pair;

@@ -12,7 +12,7 @@ namespace {
 
 using Line = std::array<std::string, 7>;
 
-Line line_of(const PartCost& part) {
+Line table_line(const PartCost& part) {
   const Cost& c = part.cost;
   return {part.part + (c.assumed ? " *" : ""),
           part.output,
@@ -28,8 +28,8 @@ Line line_of(const PartCost& part) {
 std::string cost_table(const std::vector<PartCost>& parts, const CostConvention& convention) {
   const Cost all = total(parts);
   std::vector<Line> lines{{"part", "output", "parameters", "active", "weight bytes", "multiply-adds", "elementwise"}};
-  for (const PartCost& part : parts) lines.push_back(line_of(part));
-  lines.push_back(line_of({"all", all}));
+  for (const PartCost& part : parts) lines.push_back(table_line(part));
+  lines.push_back(table_line({"all", all}));
   std::array<size_t, 7> width{};
   for (const Line& line : lines)
     for (size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());

@@ -11,7 +11,7 @@ namespace sparsight {
 
 namespace {
 
-int64_t label_of(const std::string& file, const std::vector<std::string>& classes) {
+int64_t folder_label(const std::string& file, const std::vector<std::string>& classes) {
   const auto found =
       std::find(classes.begin(), classes.end(), std::filesystem::path(file).parent_path().filename().string());
   return found == classes.end() ? -1 : found - classes.begin();
@@ -53,7 +53,7 @@ std::vector<ExplainItem> file_items(const std::vector<std::string>& files, const
                                     int64_t channels) {
   std::vector<ExplainItem> items;
   for (const std::string& file : files)
-    items.push_back({label_of(file, classes), [file, channels] { return read_sample(file, channels); }});
+    items.push_back({folder_label(file, classes), [file, channels] { return read_sample(file, channels); }});
   return items;
 }
 

@@ -42,7 +42,7 @@ Json read_object(const std::string& path, const std::string& name) {
   return parse_checked_object(read_run_file(path, name, kMaxJsonBytes), path + "/" + name);
 }
 
-std::vector<std::string> strings_of(const Json& list) {
+std::vector<std::string> read_strings(const Json& list) {
   std::vector<std::string> values;
   if (list.is_array())
     for (const Json& entry : list) values.push_back(entry.is_string() ? entry.get<std::string>() : "");
@@ -56,15 +56,15 @@ ExplainSummary read_explanation(const std::string& path, const std::string& name
   if (!fs::exists(fs::symlink_status(path + "/" + file, none))) return summary;
   Json explain;
   attempt(run.warnings, [&] { explain = read_object(path, file); });
-  if (const auto classes = strings_of(member(explain, "classes")); !classes.empty()) run.classes = classes;
+  if (const auto classes = read_strings(member(explain, "classes")); !classes.empty()) run.classes = classes;
   summary.layers = member(explain, "layers");
   summary.class_expert = member(explain, "class_expert");
   summary.by_predicted_class = text(explain, "class_expert_by") == "predicted";
   summary.patch_routing = member(explain, "patch_routing");
-  summary.domains = strings_of(member(explain, "domains"));
+  summary.domains = read_strings(member(explain, "domains"));
   summary.domain_expert = member(explain, "domain_expert");
   summary.domain_information = member(explain, "domain_information");
-  summary.parts = strings_of(member(explain, "parts"));
+  summary.parts = read_strings(member(explain, "parts"));
   summary.part_experts = member(explain, "part_experts");
   summary.caption = text(explain, "caption");
   const Json& examples = member(explain, "examples");

@@ -28,6 +28,6 @@ void attempt(std::vector<std::string>& warnings, Read read) {
 Json read_object(const std::string& path, const std::string& name);
 
 // The entries of a list; "" for those that are no strings.
-std::vector<std::string> strings_of(const Json& list);
+std::vector<std::string> read_strings(const Json& list);
 
 }  // namespace sparsight

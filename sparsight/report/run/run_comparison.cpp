@@ -14,7 +14,7 @@ namespace {
 
 // "97.62 to 98.71"
 std::string interval_text(const Json& eval) {
-  const auto accuracy = number(eval, score_of(eval).key), images = number(eval, "images");
+  const auto accuracy = number(eval, score_name(eval).key), images = number(eval, "images");
   if (!accuracy || !images || *accuracy < 0 || *accuracy > 1 || *images < 1 || *images > 1e15) return "-";
   const Interval interval = wilson_interval(std::llround(*accuracy * *images), std::llround(*images));
   return fixed(100 * interval.low, 2) + " to " + fixed(100 * interval.high, 2);
@@ -41,15 +41,15 @@ ComparedRun read_compared_run(const std::string& path) {
 Rows comparison_rows(const std::vector<ComparedRun>& runs) {
   bool any_several = false, any_one = false;
   for (const ComparedRun& run : runs)
-    (score_of(run.log).name == std::string("accuracy") ? any_one : any_several) = true;
+    (score_name(run.log).name == std::string("accuracy") ? any_one : any_several) = true;
   const char* score = !any_several ? "accuracy" : any_one ? "accuracy or precision@1" : "precision@1";
   Rows rows = {{"run", "split", score, "95 % CI", "parameters", "active", "multiply-adds per image", "training time"}};
   for (const ComparedRun& run : runs) {
     const Json eval = final_eval(run.log, false);
     const auto seconds = number(run.log.done, "seconds");
     const std::string part = part_of_eval(eval);
-    rows.push_back({run.name, part.empty() ? "-" : part, percent(number(eval, score_of(eval).key)), interval_text(eval),
-                    with_prefix(number(run.log.done, "parameters")),
+    rows.push_back({run.name, part.empty() ? "-" : part, percent(number(eval, score_name(eval).key)),
+                    interval_text(eval), with_prefix(number(run.log.done, "parameters")),
                     with_prefix(number(run.log.done, "active_parameters")),
                     with_prefix(number(run.log.done, "multiply_adds")), seconds ? duration(*seconds) : "-"});
   }

@@ -16,7 +16,7 @@ constexpr size_t kMaxNotes = 1000;
 constexpr size_t kMaxNoteBytes = size_t{1} << 16;
 constexpr int kMaxRounds = 32;
 
-double step_of(const Json& record) { return number(record, "step").value_or(0); }
+double record_step(const Json& record) { return number(record, "step").value_or(0); }
 
 // Sorts records as they come, each in constant time.
 class MetricsSorter {
@@ -26,7 +26,7 @@ class MetricsSorter {
     if (kind == "done") {
       log_.done = std::move(record);
     } else if (kind == "note") {
-      if (log_.notes.size() < kMaxNotes && memory_of(record) < kMaxNoteBytes)
+      if (log_.notes.size() < kMaxNotes && json_memory(record) < kMaxNoteBytes)
         log_.notes.push_back(std::move(record));
       else
         ++left_out_;
@@ -59,7 +59,7 @@ class MetricsSorter {
   };
 
   void keep(Sized& to, Json record) {
-    to.memory.push_back(memory_of(record));
+    to.memory.push_back(json_memory(record));
     memory_ += to.memory.back();
     to.records.push_back(std::move(record));
   }
@@ -67,7 +67,7 @@ class MetricsSorter {
   // After a change of record i.
   void weigh_again(Sized& in, size_t i) {
     memory_ -= in.memory[i];
-    in.memory[i] = memory_of(in.records[i]);
+    in.memory[i] = json_memory(in.records[i]);
     memory_ += in.memory[i];
   }
 
@@ -83,20 +83,20 @@ class MetricsSorter {
   }
 
   void add_train(Json record) {
-    while (!train_.records.empty() && step_of(train_.records.back()) >= step_of(record)) drop_last(train_);
+    while (!train_.records.empty() && record_step(train_.records.back()) >= record_step(record)) drop_last(train_);
     record.erase("layers");
     keep(train_, std::move(record));
   }
 
   // The evaluations of a series have increasing steps, so those that the new one replaces are its last ones.
   void add_eval(Json record) {
-    const std::string name = series_of(record);
+    const std::string name = series_name(record);
     if (!series_.contains(name) && series_.size() == kMaxSeries) {
       ++left_out_;
       return;
     }
     std::vector<size_t>& places = series_[name];
-    for (; !places.empty() && step_of(evals_.records[places.back()]) >= step_of(record); places.pop_back())
+    for (; !places.empty() && record_step(evals_.records[places.back()]) >= record_step(record); places.pop_back())
       drop_eval(places.back());
     if (!places.empty() && evals_.records[places.back()].erase("class_expert") > 0) weigh_again(evals_, places.back());
     places.push_back(evals_.records.size());
@@ -156,7 +156,7 @@ class MetricsSorter {
 
 }  // namespace
 
-std::string series_of(const Json& eval) { return text(eval, "split") + "/" + text(eval, "weights"); }
+std::string series_name(const Json& eval) { return text(eval, "split") + "/" + text(eval, "weights"); }
 
 RunMetrics read_run_metrics(const std::string& path) {
   MetricsSorter sorter;
@@ -178,21 +178,21 @@ std::string part_of_eval(const Json& eval) {
   return same.empty() ? part : part + " (= " + same + ")";
 }
 
-ScoreName score_of(const Json& eval) {
+ScoreName score_name(const Json& eval) {
   if (eval.is_object() && eval.contains("precision_at_1")) return {"precision_at_1", "precision@1"};
   return {"accuracy", "accuracy"};
 }
 
-ScoreName score_of(const RunMetrics& log) {
+ScoreName score_name(const RunMetrics& log) {
   const std::vector<Json>& records = log.evals.empty() ? log.train : log.evals;
-  return score_of(records.empty() ? Json() : records.back());
+  return score_name(records.empty() ? Json() : records.back());
 }
 
 std::vector<Json> last_evals(const RunMetrics& log) {
   std::map<std::string, size_t> places;
   std::vector<const Json*> last;
   for (const Json& eval : log.evals) {
-    const auto [entry, fresh] = places.try_emplace(series_of(eval), last.size());
+    const auto [entry, fresh] = places.try_emplace(series_name(eval), last.size());
     if (fresh)
       last.push_back(&eval);
     else

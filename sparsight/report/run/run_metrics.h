@@ -38,11 +38,11 @@ std::string part_of_eval(const Json& eval);
 struct ScoreName {
   const char *key, *name;  // in a record; on pages
 };
-ScoreName score_of(const Json& eval);
-ScoreName score_of(const RunMetrics& log);  // of all evaluations of a run, which are of one kind
+ScoreName score_name(const Json& eval);
+ScoreName score_name(const RunMetrics& log);  // of all evaluations of a run, which are of one kind
 
 // What distinguishes the evaluations of one course of training: "val/model".
-std::string series_of(const Json& eval);
+std::string series_name(const Json& eval);
 
 // For each (split, weights) the record with the largest step, in order of first appearance.
 std::vector<Json> last_evals(const RunMetrics& log);

@@ -24,8 +24,8 @@ void read_checkpoint_data(const RunFolder& folder, RunSummary& run) {
     const auto state = metadata.find("state");
     if (state == metadata.end()) continue;
     const Json data = member(parse_json_object(state->second, "the state of the checkpoint"), "data");
-    run.classes = strings_of(member(data, "classes"));
-    run.super_classes = strings_of(member(data, "super_classes"));
+    run.classes = read_strings(member(data, "classes"));
+    run.super_classes = read_strings(member(data, "super_classes"));
     for (const double group : numbers(member(data, "super_class_of")))
       run.super_class_of.push_back(group >= 0 && group < 1e9 ? static_cast<int64_t>(group) : -1);
     return;

@@ -25,7 +25,8 @@ void remove_superclasses(const std::string& run) {
 }
 
 void write_superclasses(const std::string& folder, const FoundSuperclasses& found) {
-  const std::string picture = encode_png(confusion_picture(found.counts, found.clusters.superclass_of, found.classes));
+  const std::string picture =
+      encode_png(confusion_picture(found.counts, found.clusters.class_to_superclass, found.classes));
   create_folder(folder);
   std::error_code ignored;  // what cannot be removed cannot be replaced either, and that is an error below
   std::filesystem::remove(superclass_map_file(folder), ignored);
@@ -34,7 +35,7 @@ void write_superclasses(const std::string& folder, const FoundSuperclasses& foun
   write_file_atomically(folder + "/graph.svg", confusion_graph_svg(found));
   write_file_atomically(folder + "/report.txt", superclass_report(found));
   write_file_atomically(folder + "/superclasses.json", json_text(superclass_json(found), 2) + "\n");
-  write_superclass_map(superclass_map_file(folder), found.clusters.superclass_of);
+  write_superclass_map(superclass_map_file(folder), found.clusters.class_to_superclass);
 }
 
 }  // namespace sparsight

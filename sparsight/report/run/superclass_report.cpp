@@ -38,7 +38,7 @@ std::string superclass_report(const FoundSuperclasses& found) {
               "\nmodularity: ", four_significant(found.measures.modularity),
               "\nnormalised cut: ", four_significant(found.measures.normalised_cut), "\n");
   if (found.clusters.eigengap) text += cat("eigengap: ", four_significant(*found.clusters.eigengap), "\n");
-  if (const auto rows = published_rows(found.classes, found.clusters.superclass_of))
+  if (const auto rows = published_rows(found.classes, found.clusters.class_to_superclass))
     text += cat("published super-classes of ImageNet: ", rows->together, " of ", rows->rows,
                 " rows have their three classes in one super-class\n");
   return text;

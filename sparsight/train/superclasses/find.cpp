@@ -9,18 +9,18 @@
 namespace sparsight {
 
 ConfusionKind confusion_kind(const std::string& name) {
-  return static_cast<ConfusionKind>(position_of(name, {"hard", "soft", "top5"}, "confusion"));
+  return static_cast<ConfusionKind>(find_position(name, {"hard", "soft", "top5"}, "confusion"));
 }
 
 std::vector<int64_t> given_groups(const std::string& groups, const std::vector<int64_t>& given, int64_t classes) {
   if (groups.empty()) return {};
   if (groups == "data" && given.empty())
     fail_usage("--groups data: the dataset has no super-classes of its own; name a map file, or leave out --groups");
-  std::vector<int64_t> group_of = groups == "data" ? given : read_superclass_map(groups);
-  if (std::ssize(group_of) != classes)
-    fail_usage(printable(groups), " has ", group_of.size(), " lines, but there are ", classes,
+  std::vector<int64_t> class_to_group = groups == "data" ? given : read_superclass_map(groups);
+  if (std::ssize(class_to_group) != classes)
+    fail_usage(printable(groups), " has ", class_to_group.size(), " lines, but there are ", classes,
                " classes; a map has one line for each");
-  return group_of;
+  return class_to_group;
 }
 
 FoundSuperclasses superclasses_of_run(const std::string& run, const std::string& checkpoint, SuperclassSearch search,
@@ -29,7 +29,7 @@ FoundSuperclasses superclasses_of_run(const std::string& run, const std::string&
   const LoadedModel loaded = load_model(run, checkpoint);
   need_softmax(loaded);
   const int64_t classes = std::ssize(loaded.data.classes);
-  search.clusters.group_of = given_groups(search.groups, loaded.data.super_class_of, classes);
+  search.clusters.class_to_group = given_groups(search.groups, loaded.data.super_class_of, classes);
   check_cluster_options(search.clusters, classes);
   CountedConfusion counted;
   if (search.confusion == "oof") {

@@ -16,7 +16,7 @@ struct SuperclassSearch {
   std::string split = "val";       // of the held-out images
   int64_t folds = 5;               // of "oof"
   std::string groups;              // a given division: "data" for that of the dataset, or a map file; "": none
-  ClusterOptions clusters;         // group_of is read from `groups`
+  ClusterOptions clusters;         // class_to_group is read from `groups`
 };
 
 // Counts the confusions of the run and clusters them. Raises errors as held_out_confusion(), out_of_fold_confusion()

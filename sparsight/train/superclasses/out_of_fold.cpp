@@ -27,8 +27,8 @@ namespace {
 struct FoldedRun {
   Json config;  // of a fold
   DataSplits splits;
-  std::vector<int64_t> fold_of;  // [images of splits.train]
-  std::vector<bool> is_counted;  // likewise
+  std::vector<int64_t> image_to_fold;  // [images of splits.train]
+  std::vector<bool> is_counted;        // likewise
 };
 
 // Selection by validation accuracy would need images that neither training nor counting may use.
@@ -49,8 +49,8 @@ DataSplits fold_splits(const Json& config) {
 // The training images without those of the fold, or only those that are counted of it.
 DataSetPtr fold_images(const FoldedRun& folded, int64_t fold, bool left_out) {
   std::vector<int64_t> chosen;
-  for (size_t i = 0; i < folded.fold_of.size(); ++i)
-    if (left_out ? folded.fold_of[i] == fold && folded.is_counted[i] : folded.fold_of[i] != fold)
+  for (size_t i = 0; i < folded.image_to_fold.size(); ++i)
+    if (left_out ? folded.image_to_fold[i] == fold && folded.is_counted[i] : folded.image_to_fold[i] != fold)
       chosen.push_back(static_cast<int64_t>(i));
   if (chosen.empty()) fail_usage("fold ", fold, " leaves no images; use fewer folds or more images");
   return std::make_shared<SubsetDataSet>(folded.splits.train, std::move(chosen));
@@ -109,8 +109,8 @@ FoldedRun folded_run(const std::string& run, int64_t folds) {
   const DataSetPtr& train = folded.splits.train;
   const uint64_t seed = static_cast<uint64_t>(read_section<RunOptions>(folded.config, "run").seed);
   need_single_labels(train->info(), "the confusion of classes");
-  folded.fold_of = balanced_folds(*train, folds, seed);
-  folded.is_counted.assign(folded.fold_of.size(), false);
+  folded.image_to_fold = balanced_folds(*train, folds, seed);
+  folded.is_counted.assign(folded.image_to_fold.size(), false);
   for (const int64_t i : positions_apart(*train, "training", {{"test", folded.splits.test}}))
     folded.is_counted[static_cast<size_t>(i)] = true;
   return folded;
@@ -122,16 +122,16 @@ std::vector<int64_t> balanced_folds(const DataSet& images, int64_t folds, uint64
   std::map<int64_t, std::vector<int64_t>> by_class;
   for (int64_t i = 0; i < images.size(); ++i) by_class[images.label(i)].push_back(i);
   RandomStream stream(seed, "superclasses.folds");
-  std::vector<int64_t> fold_of(static_cast<size_t>(images.size()));
+  std::vector<int64_t> image_to_fold(static_cast<size_t>(images.size()));
   int64_t next = 0;  // carried from class to class, so that the folds are of equal size too
   for (auto& [label, indices] : by_class) {
     if (indices.size() < 2)
       fail_usage("class \"", printable(images.info().classes.at(static_cast<size_t>(label))),
                  "\" has 1 training image: a model that has not seen it cannot know the class; use more images");
     shuffle(indices, stream);
-    for (const int64_t index : indices) fold_of[static_cast<size_t>(index)] = next++ % folds;
+    for (const int64_t index : indices) image_to_fold[static_cast<size_t>(index)] = next++ % folds;
   }
-  return fold_of;
+  return image_to_fold;
 }
 
 CountedConfusion out_of_fold_confusion(const std::string& run, int64_t folds) {

@@ -66,7 +66,7 @@ void check_data(const SuperclassTraining& training, const Json& dense) {
   need_single_labels(splits.train->info(), "the confusion of classes");
   const SuperclassSearch& search = training.search;
   ClusterOptions clusters = search.clusters;
-  clusters.group_of = given_groups(search.groups, splits.train->info().super_class_of, classes);
+  clusters.class_to_group = given_groups(search.groups, splits.train->info().super_class_of, classes);
   check_cluster_options(clusters, classes);
   if (search.confusion == "oof") return;
   ConfusionCounts(confusion_kind(search.confusion), classes);
@@ -74,7 +74,7 @@ void check_data(const SuperclassTraining& training, const Json& dense) {
   positions_apart(*splits.validation, "validation", {{"training", splits.train}, {"test", splits.test}});
 }
 
-Json description_of(const SuperclassTraining& training, const Json& moe) {
+Json describe_training(const SuperclassTraining& training, const Json& moe) {
   const SuperclassSearch& search = training.search;
   Json config = moe;
   config["run"].erase("threads");
@@ -135,7 +135,7 @@ void train_with_superclasses(SuperclassTraining training, std::ostream& out) {
   const StageConfigs configs = stage_configs(training);
   const std::string dense = training.folder + "/dense", found_in = superclass_folder(training.folder);
   if (!fs::exists(dense + "/done")) check_data(training, configs.dense);
-  claim_folder(training.folder, description_of(training, configs.moe));
+  claim_folder(training.folder, describe_training(training, configs.moe));
   log_info("stage 1 of 3: a dense model");
   train_stage(configs.dense, dense, out);
   log_info("stage 2 of 3: super-classes from its confusions");

@@ -22,7 +22,7 @@ namespace {
 
 using Map = std::vector<int64_t>;
 using testing::cifar10_confusions;
-using testing::message_of;
+using testing::error_text;
 using testing::planted_confusions;
 using testing::unordered_plan;
 
@@ -31,11 +31,11 @@ ClusterOptions into(int64_t superclasses, const std::string& method = "spectral_
 }
 
 Map clusters(const at::Tensor& counts, int64_t superclasses, const std::string& method = "spectral_ward") {
-  return cluster_classes(counts, into(superclasses, method)).superclass_of;
+  return cluster_classes(counts, into(superclasses, method)).class_to_superclass;
 }
 
 bool has_exactly(const Map& map, int64_t superclasses) {
-  const auto members = members_of(map);
+  const auto members = cluster_members(map);
   return std::ssize(members) == superclasses &&
          std::ranges::none_of(members, [](const Map& classes) { return classes.empty(); });
 }
@@ -73,13 +73,13 @@ TEST(ClusterClasses, M23_TauHardlyMatters) {
     for (const double tau : {0.01, 0.25}) {
       ClusterOptions options = into(e);
       options.tau = tau;
-      EXPECT_EQ(cluster_classes(cifar10_confusions(), options).superclass_of, clusters(cifar10_confusions(), e));
+      EXPECT_EQ(cluster_classes(cifar10_confusions(), options).class_to_superclass, clusters(cifar10_confusions(), e));
     }
 }
 
 // What the alternatives do on the same matrix, as said of them where the default was chosen.
 TEST(ClusterClasses, GreedyModularityLeavesABlockAndSingletons) {
-  const auto members = members_of(clusters(cifar10_confusions(), 5, "greedy_modularity"));
+  const auto members = cluster_members(clusters(cifar10_confusions(), 5, "greedy_modularity"));
   EXPECT_GE(std::ranges::max(members, {}, &Map::size).size(), 4u);
   EXPECT_TRUE(std::ranges::any_of(members, [](const Map& classes) { return classes.size() == 1; }));
 }
@@ -109,7 +109,7 @@ TEST(ClusterClasses, M24_SameOnEveryThreadCount) {
   for (const int threads : {1, 2, 4}) {
     const test::ThreadCount some(threads);
     const ClassClusters found = cluster_classes(counts, into(10));
-    EXPECT_EQ(found.superclass_of, expected.superclass_of) << threads;
+    EXPECT_EQ(found.class_to_superclass, expected.class_to_superclass) << threads;
     EXPECT_EQ(found.eigenvalues, expected.eigenvalues) << threads;
   }
 }
@@ -132,7 +132,7 @@ TEST(ClusterClasses, M25_ExactlyAsManyAsAsked) {
 
 TEST(ClusterClasses, M25_NoConfusionIsAnError) {
   for (const ClusteringMethod& method : clustering_methods())
-    EXPECT_NE(message_of([&] { clusters(at::eye(5).mul(40), 2, method.name); }).find("no class is taken for another"),
+    EXPECT_NE(error_text([&] { clusters(at::eye(5).mul(40), 2, method.name); }).find("no class is taken for another"),
               std::string::npos);
 }
 
@@ -157,10 +157,10 @@ TEST(ClusterClasses, M27_FewerSuperclassesThanGroupsMergeGroups) {
   for (int64_t i = 0; i < 20; ++i) groups.push_back(i % 4), pairs.push_back(i % 4 / 2);
   const at::Tensor counts = planted_confusions(pairs, 0.8, 1);
   ClusterOptions options = into(2);
-  options.group_of = groups;
-  EXPECT_EQ(cluster_classes(counts, options).superclass_of, pairs);
+  options.class_to_group = groups;
+  EXPECT_EQ(cluster_classes(counts, options).class_to_superclass, pairs);
   options.superclasses = 3;
-  const Map three = cluster_classes(counts, options).superclass_of;
+  const Map three = cluster_classes(counts, options).class_to_superclass;
   EXPECT_TRUE(has_exactly(three, 3));
   for (int64_t i = 4; i < 20; ++i) EXPECT_EQ(three[i], three[i % 4]) << "groups stay together";
 }
@@ -170,48 +170,49 @@ TEST(ClusterClasses, M27_MoreSuperclassesThanGroupsSplitTheLargest) {
   Map groups;
   for (const int64_t entry : fine) groups.push_back(entry < 2 ? 0 : entry < 3 ? 1 : 2);
   ClusterOptions options = into(5);
-  options.group_of = groups;
+  options.class_to_group = groups;
   const at::Tensor counts = planted_confusions(fine, 0.9, 3);
-  EXPECT_EQ(cluster_classes(counts, options).superclass_of, renumbered(fine));
+  EXPECT_EQ(cluster_classes(counts, options).class_to_superclass, renumbered(fine));
   options.superclasses = 3;
-  EXPECT_EQ(cluster_classes(counts, options).superclass_of, renumbered(groups));
+  EXPECT_EQ(cluster_classes(counts, options).class_to_superclass, renumbered(groups));
   for (options.superclasses = 1; options.superclasses <= 18; ++options.superclasses)
-    EXPECT_TRUE(has_exactly(cluster_classes(counts, options).superclass_of, options.superclasses));
+    EXPECT_TRUE(has_exactly(cluster_classes(counts, options).class_to_superclass, options.superclasses));
   options.superclasses = 2;
-  options.group_of = Map(17, 0);
-  EXPECT_NE(message_of<UsageError>([&] { cluster_classes(counts, options); }).find("is of 17 classes"),
+  options.class_to_group = Map(17, 0);
+  EXPECT_NE(error_text<UsageError>([&] { cluster_classes(counts, options); }).find("is of 17 classes"),
             std::string::npos);
 }
 
 TEST(ClusterClasses, TheMinimumSizeIsKept) {
   ClusterOptions options = into(4, "greedy_modularity");
   const auto smallest = [&] {
-    return std::ranges::min(members_of(cluster_classes(cifar10_confusions(), options).superclass_of), {}, &Map::size)
+    return std::ranges::min(cluster_members(cluster_classes(cifar10_confusions(), options).class_to_superclass), {},
+                            &Map::size)
         .size();
   };
   EXPECT_EQ(smallest(), 1u);
   options.min_cluster_size = 2;
   EXPECT_GE(smallest(), 2u);
   options.min_cluster_size = 3;
-  EXPECT_NE(message_of<UsageError>(smallest).find("choose 1 to 2"), std::string::npos);
+  EXPECT_NE(error_text<UsageError>(smallest).find("choose 1 to 2"), std::string::npos);
 }
 
 TEST(ClusterClasses, RefusesWhatDoesNotFit) {
   const at::Tensor counts = cifar10_confusions();
   for (const int64_t e : {0, 11, -1})
-    EXPECT_EQ(message_of<UsageError>([&] { clusters(counts, e); }),
+    EXPECT_EQ(error_text<UsageError>([&] { clusters(counts, e); }),
               cat(e, " super-classes of 10 classes; choose 1 to 10"));
-  EXPECT_NE(message_of<UsageError>([&] { clusters(counts, 2, "spectral_wart"); }).find("spectral_ward"),
+  EXPECT_NE(error_text<UsageError>([&] { clusters(counts, 2, "spectral_wart"); }).find("spectral_ward"),
             std::string::npos);
   ClusterOptions options = into(2);
   options.tau = 0;
-  EXPECT_NE(message_of<UsageError>([&] { cluster_classes(counts, options); }), "");
-  EXPECT_NE(message_of([&] { check_confusion(at::ones({3, 4}), "x.npy"); }).find("x.npy: "), std::string::npos);
-  EXPECT_NE(message_of([&] { check_confusion(at::ones({1, 1}), "x.npy"); }).find("2 to 5000"), std::string::npos);
+  EXPECT_NE(error_text<UsageError>([&] { cluster_classes(counts, options); }), "");
+  EXPECT_NE(error_text([&] { check_confusion(at::ones({3, 4}), "x.npy"); }).find("x.npy: "), std::string::npos);
+  EXPECT_NE(error_text([&] { check_confusion(at::ones({1, 1}), "x.npy"); }).find("2 to 5000"), std::string::npos);
   for (const double bad : {double{NAN}, double{INFINITY}, -1.0}) {
     at::Tensor damaged = at::ones({3, 3});
     damaged[1][2] = bad;
-    EXPECT_NE(message_of([&] { check_confusion(damaged, "x.npy"); }).find("row 1, column 2"), std::string::npos);
+    EXPECT_NE(error_text([&] { check_confusion(damaged, "x.npy"); }).find("row 1, column 2"), std::string::npos);
   }
 }
 

@@ -12,7 +12,7 @@
 namespace sparsight::confusion_counts_test {
 namespace {
 
-using testing::message_of;
+using testing::error_text;
 
 at::Tensor labels(std::initializer_list<int64_t> values) { return at::tensor(values, at::kLong); }
 at::Tensor table(std::initializer_list<double> values, int64_t columns) {
@@ -45,12 +45,12 @@ TEST(ConfusionCounts, M22_Top5GivesAFifthToEachOfFive) {
   const at::Tensor row = confusion.counts()[2];
   EXPECT_TRUE(test::near(row, at::tensor({0.4, 0.4, 0.4, 0.4, 0.4, 0.0}, at::kDouble), 1e-12));
   EXPECT_NEAR(row.sum().item<double>(), 2, 1e-12);
-  EXPECT_NE(message_of<UsageError>([] { ConfusionCounts(ConfusionKind::top5, 5); }), "");
+  EXPECT_NE(error_text<UsageError>([] { ConfusionCounts(ConfusionKind::top5, 5); }), "");
 }
 
 TEST(ConfusionCounts, RefusesLogitsThatAreNotFinite) {
   ConfusionCounts confusion(ConfusionKind::hard, 2);
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_text([&] {
               confusion.add(at::full({1, 2}, NAN), labels({0}));
             }).find("not finite"),
             std::string::npos);

@@ -12,7 +12,7 @@ namespace sparsight::map_file_test {
 namespace {
 
 using Map = std::vector<int64_t>;
-using testing::message_of;
+using testing::error_text;
 
 class SuperclassMap : public ::testing::Test {
  protected:
@@ -24,7 +24,7 @@ class SuperclassMap : public ::testing::Test {
   }
   // What follows the path of the file in the error.
   std::string error(const std::string& text) const {
-    const std::string message = message_of([&] { read(text); });
+    const std::string message = error_text([&] { read(text); });
     EXPECT_TRUE(message.starts_with(path())) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
     return message.substr(std::min(path().size(), message.size()));
@@ -65,8 +65,8 @@ TEST_F(SuperclassMap, RefusesAMillionLines) {
 }
 
 TEST_F(SuperclassMap, RefusesWhatIsNoFile) {
-  EXPECT_NE(message_of([] { read_superclass_map("/nowhere/map.txt"); }).find("/nowhere/map.txt"), std::string::npos);
-  EXPECT_NE(message_of([] { read_superclass_map("/"); }).find("it is a folder"), std::string::npos);
+  EXPECT_NE(error_text([] { read_superclass_map("/nowhere/map.txt"); }).find("/nowhere/map.txt"), std::string::npos);
+  EXPECT_NE(error_text([] { read_superclass_map("/"); }).find("it is a folder"), std::string::npos);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST(Partition, AdjustedRandIndexByHand) {
   EXPECT_NEAR(adjusted_rand_index({0, 0, 1, 1}, {0, 1, 0, 1}), -0.5, 1e-12);
   EXPECT_EQ(adjusted_rand_index({0, 0, 0}, {0, 0, 0}), 1);
   EXPECT_EQ(adjusted_rand_index({0, 1, 2}, {0, 1, 2}), 1);
-  EXPECT_NE(testing::message_of<UsageError>([] { adjusted_rand_index({0}, {0, 0}); }), "");
+  EXPECT_NE(testing::error_text<UsageError>([] { adjusted_rand_index({0}, {0, 0}); }), "");
 }
 
 // Costs of neighbours on a line: |difference|^2 / 2. 0 and 1 cost 0.5 before 1 and 2 with the same cost; then their
@@ -69,27 +69,27 @@ TEST(Agglomerate, WardEqualsAPlainScan) {
   std::vector<double> values;
   for (int i = 0; i < 40; ++i) values.push_back((i * i * 37 % 101) / 10.0), values.push_back((i * 53 % 29) / 3.0);
   const at::Tensor points = table(values, 2);
-  Map cluster_of(40);
-  for (int64_t i = 0; i < 40; ++i) cluster_of[i] = i;
+  Map item_to_cluster(40);
+  for (int64_t i = 0; i < 40; ++i) item_to_cluster[i] = i;
   for (int64_t left = 40; left > 1; --left) {
-    EXPECT_EQ(ward(points, left), renumbered(cluster_of)) << left;
-    const auto mean_of = [&](int64_t c) {
+    EXPECT_EQ(ward(points, left), renumbered(item_to_cluster)) << left;
+    const auto cluster_mean = [&](int64_t c) {
       std::array<double, 3> sum{};
       for (int64_t i = 0; i < 40; ++i)
-        if (cluster_of[i] == c) sum[0] += values[2 * i], sum[1] += values[2 * i + 1], ++sum[2];
+        if (item_to_cluster[i] == c) sum[0] += values[2 * i], sum[1] += values[2 * i + 1], ++sum[2];
       return sum;
     };
     double best = -1;
     std::pair<int64_t, int64_t> pair;
     for (int64_t a = 0; a < 40; ++a)
       for (int64_t b = a + 1; b < 40; ++b) {
-        const auto x = mean_of(a), y = mean_of(b);
+        const auto x = cluster_mean(a), y = cluster_mean(b);
         if (x[2] == 0 || y[2] == 0) continue;
         const double u = x[0] / x[2] - y[0] / y[2], v = x[1] / x[2] - y[1] / y[2];
         const double cost = x[2] * y[2] / (x[2] + y[2]) * (u * u + v * v);
         if (best < 0 || cost < best - 1e-12) best = cost, pair = {a, b};
       }
-    for (int64_t& cluster : cluster_of)
+    for (int64_t& cluster : item_to_cluster)
       if (cluster == pair.second) cluster = pair.first;
   }
 }
@@ -103,7 +103,7 @@ TEST(FarthestFirstKmeans, ByHand) {
 
 TEST(FarthestFirstKmeans, EqualPointsStillFillEveryCluster) {
   for (int64_t clusters = 1; clusters <= 4; ++clusters)
-    EXPECT_EQ(members_of(farthest_first_kmeans(table({2, 2, 2, 2}, 1), clusters, 0)).size(),
+    EXPECT_EQ(cluster_members(farthest_first_kmeans(table({2, 2, 2, 2}, 1), clusters, 0)).size(),
               static_cast<size_t>(clusters));
 }
 

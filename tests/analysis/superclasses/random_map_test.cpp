@@ -10,9 +10,9 @@ namespace sparsight::random_map_test {
 namespace {
 
 using Map = std::vector<int64_t>;
-using testing::message_of;
+using testing::error_text;
 
-Map sizes_of(const Map& map, int64_t groups) {
+Map count_sizes(const Map& map, int64_t groups) {
   Map sizes(static_cast<size_t>(groups));
   for (const int64_t entry : map) ++sizes.at(static_cast<size_t>(entry));
   return sizes;
@@ -20,7 +20,7 @@ Map sizes_of(const Map& map, int64_t groups) {
 
 TEST(RandomSuperclasses, M28_SizesDifferByAtMostOne) {
   for (const auto& [classes, groups] : {std::pair<int64_t, int64_t>{100, 10}, {100, 7}, {5, 5}, {1000, 1}, {11, 4}}) {
-    const Map sizes = sizes_of(random_superclass_map(classes, groups, 3), groups);
+    const Map sizes = count_sizes(random_superclass_map(classes, groups, 3), groups);
     EXPECT_LE(std::ranges::max(sizes) - std::ranges::min(sizes), 1) << classes << " / " << groups;
     EXPECT_GE(std::ranges::min(sizes), 1);
   }
@@ -33,7 +33,7 @@ TEST(RandomSuperclasses, M28_FollowTheSeed) {
 
 TEST(RandomSuperclasses, M28_SizesCanBeGiven) {
   const Map sizes = {7, 1, 40, 2};
-  EXPECT_EQ(sizes_of(random_superclass_map_of_sizes(sizes, 1), 4), sizes);
+  EXPECT_EQ(count_sizes(random_superclass_map_of_sizes(sizes, 1), 4), sizes);
   EXPECT_NE(random_superclass_map_of_sizes(sizes, 1), random_superclass_map_of_sizes(sizes, 2));
 }
 
@@ -45,14 +45,14 @@ TEST(RandomSuperclasses, GiveEveryClassEveryGroup) {
 }
 
 TEST(RandomSuperclasses, RefuseMoreGroupsThanClasses) {
-  EXPECT_EQ(message_of<UsageError>([] { random_superclass_map(3, 4, 0); }),
+  EXPECT_EQ(error_text<UsageError>([] { random_superclass_map(3, 4, 0); }),
             "4 random super-classes of 3 classes; choose 1 to 3");
-  EXPECT_NE(message_of<UsageError>([] { random_superclass_map(3, 0, 0); }), "");
-  EXPECT_EQ(message_of<UsageError>([] {
+  EXPECT_NE(error_text<UsageError>([] { random_superclass_map(3, 0, 0); }), "");
+  EXPECT_EQ(error_text<UsageError>([] {
               random_superclass_map_of_sizes({2, 0}, 0);
             }),
             "random super-class 1 has 0 classes; give each at least 1");
-  EXPECT_NE(message_of<UsageError>([] { random_superclass_map_of_sizes({}, 0); }), "");
+  EXPECT_NE(error_text<UsageError>([] { random_superclass_map_of_sizes({}, 0); }), "");
 }
 
 }  // namespace

@@ -228,7 +228,7 @@ TEST(ApgdTargeted, StartsAtTheImageOnRequest) {
 TEST(ApgdTargeted, NeedsFourClasses) {
   AttackedFunction model([](const at::Tensor& x) { return x.narrow(1, 0, 3) * torch::arange(1, 4); });
   const AttackBatch batch = {test::toy_batch().pixels, {torch::tensor({2}, torch::kLong)}};
-  EXPECT_NE(testing::message_of([&] { ApgdTargeted({}, {}).run(model, batch); }).find("at least 4 classes"),
+  EXPECT_NE(testing::error_text([&] { ApgdTargeted({}, {}).run(model, batch); }).find("at least 4 classes"),
             std::string::npos);
 }
 

@@ -82,7 +82,7 @@ TEST(GradientPath, ThroughTheExpertsTheRoutingIsTheCleanOne) {
     const torch::NoGradGuard no_grad;
     ModelInput input;
     input.images = batch.pixels;
-    clean = routings_of(vit->forward(input));
+    clean = to_routings(vit->forward(input));
   }
   expect_gradient(gradient_at(model, by("experts"), batch, moved(batch)), moved(batch), batch.labels,
                   [&](const at::Tensor& x) {
@@ -162,19 +162,19 @@ TEST(GradientPath, RefusesModelsWithoutTheLayersOrTheLogits) {
   AttackedFunction function([](const at::Tensor& x) { return x.flatten(1); });
   const AttackBatch batch{torch::rand({2, 3}, torch::kDouble), {torch::zeros({2}, torch::kLong)}};
   for (const char* path : {"mixture", "experts", "router"})
-    EXPECT_NE(testing::message_of([&] {
+    EXPECT_NE(testing::error_text([&] {
                 gradient_at(function, by(path), batch, batch.pixels);
               }).find("way through MoE layers, and this model has none"),
               std::string::npos);
   AttackedImageModel hash(test::routed_vit({"router.name=hash"})), limited(test::routed_vit({"capacity.factor=1"}));
   const AttackBatch images = test::routed_images(hash, 2);
-  EXPECT_NE(testing::message_of([&] {
+  EXPECT_NE(testing::error_text([&] {
               gradient_at(hash, by("mixture"), images, images.pixels);
             }).find("needs the logits of each router"),
             std::string::npos);
   Objective drops = by("mixture");
   drops.routing.loss = "drops";
-  EXPECT_NE(testing::message_of([&] { gradient_at(limited, drops, images, images.pixels); }).find("drops nothing"),
+  EXPECT_NE(testing::error_text([&] { gradient_at(limited, drops, images, images.pixels); }).find("drops nothing"),
             std::string::npos);
 }
 

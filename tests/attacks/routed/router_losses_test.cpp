@@ -16,7 +16,7 @@ namespace {
 using Loss = std::function<at::Tensor(const Routing&)>;
 
 // The sum over layers of one loss, without gradients.
-double sum_of(AttackedModel& model, const AttackBatch& batch, const Loss& loss) {
+double loss_sum(AttackedModel& model, const AttackBatch& batch, const Loss& loss) {
   const torch::NoGradGuard no_grad;
   double sum = 0;
   for (const Routing& routing : model.forward(batch.pixels, {batch.image, 0}).routings)
@@ -32,14 +32,14 @@ Objective with(const std::vector<std::string>& losses, double task_weight = 1, d
   return objective;
 }
 
-at::Tensor gradient_of(AttackedModel& model, const Objective& objective, const AttackBatch& batch) {
+at::Tensor pixel_gradient(AttackedModel& model, const Objective& objective, const AttackBatch& batch) {
   return evaluate_objective(model, objective, batch, batch.pixels, 0).gradient;
 }
 
 // The relative difference of the gradient from central differences, at pixels spread over the images, where the routing
 // is the same on both sides.
 double gradient_error(AttackedModel& model, const Objective& objective, const AttackBatch& batch) {
-  const at::Tensor gradient = gradient_of(model, objective, batch);
+  const at::Tensor gradient = pixel_gradient(model, objective, batch);
   const double h = 1e-6, scale = gradient.abs().max().item<double>();
   double worst = 0;
   int64_t compared = 0;
@@ -71,8 +71,8 @@ TEST(RouterLosses, A16_WeightsAreThoseOfTrainingOrGiven) {
   const auto value = [&](const Objective& objective) {
     return evaluate_loss(model, objective, batch, batch.pixels, 0).loss;
   };
-  const double importance = sum_of(model, batch, [](const Routing&r) { return vmoe_importance_loss(r); }),
-               gshard = sum_of(model, batch, [](const Routing&r) { return switch_loss(r, "first"); });
+  const double importance = loss_sum(model, batch, [](const Routing&r) { return vmoe_importance_loss(r); }),
+               gshard = loss_sum(model, batch, [](const Routing&r) { return switch_loss(r, "first"); });
   EXPECT_NEAR(value(with({"vmoe_importance"}, 0))[0].item<double>(), 0.7 * importance, 1e-12);
   EXPECT_NEAR(value(with({"vmoe_importance=0.005"}, 0))[2].item<double>(), 0.005 * importance, 1e-12);
   EXPECT_NEAR(value(with({"gshard=0.01"}, 0))[3].item<double>(), 0.01 * gshard, 1e-12);
@@ -84,13 +84,13 @@ TEST(RouterLosses, A16_WeightsAreThoseOfTrainingOrGiven) {
 TEST(RouterLosses, A16_TheGradientOfASumIsTheSumOfGradients) {
   AttackedImageModel model(test::routed_vit());
   const AttackBatch batch = test::routed_images(model, 5);
-  const at::Tensor task = gradient_of(model, {}, batch);
+  const at::Tensor task = pixel_gradient(model, {}, batch);
   for (const char* loss : {"vmoe_importance=0.005", "gshard=0.01", "router_z=0.001"})
     for (const double weight : {1.0, 10.0, 100.0, 1000.0}) {
       const Objective both = with({loss}, 1, weight), alone = with({loss}, 0, weight);
-      const at::Tensor router = gradient_of(model, alone, batch);
+      const at::Tensor router = pixel_gradient(model, alone, batch);
       EXPECT_GT(router.abs().max().item<double>(), 0) << loss;
-      EXPECT_TRUE(test::near(gradient_of(model, both, batch), task + router, 1e-9)) << loss << weight;
+      EXPECT_TRUE(test::near(pixel_gradient(model, both, batch), task + router, 1e-9)) << loss << weight;
       if (weight != 100) continue;
       EXPECT_LT(gradient_error(model, both, batch), 1e-5) << loss;
       EXPECT_LT(gradient_error(model, alone, batch), 1e-5) << loss;
@@ -107,7 +107,7 @@ TEST(RouterLosses, A16_ImportanceAndLoadWithNoiseAreMeansOverPasses) {
     gradient += evaluate_objective(model, one, batch, batch.pixels, 8 + pass).gradient / 4;
   EXPECT_TRUE(test::near(evaluate_objective(model, many, batch, batch.pixels, 2).gradient, gradient, 1e-10));
   // The weights of training, 0.005 each.
-  const double load = sum_of(model, batch, [](const Routing& r) { return vmoe_load_loss(r); });
+  const double load = loss_sum(model, batch, [](const Routing& r) { return vmoe_load_loss(r); });
   EXPECT_NEAR(evaluate_loss(model, with({"vmoe_load"}, 0), batch, batch.pixels, 0).loss[0].item<double>(), 0.005 * load,
               1e-12);
   EXPECT_LT(gradient_error(model, with({"vmoe_load=1"}, 0), batch), 1e-5);
@@ -118,7 +118,7 @@ TEST(RouterLosses, A15_TheLoadLossIsRefusedWithoutNoise) {
   const AttackBatch batch = test::routed_images(model, 3);
   for (const char* load : {"vmoe_load", "vmoe_load=0.005", "load=0.1"}) {
     const std::string message =
-        testing::message_of([&] { evaluate_loss(model, with({load}), batch, batch.pixels, 0); });
+        testing::error_text([&] { evaluate_loss(model, with({load}), batch, batch.pixels, 0); });
     EXPECT_NE(message.find("defined only with router noise"), std::string::npos) << message;
   }
 }
@@ -127,7 +127,7 @@ TEST(RouterLosses, NamesAndWeightsAreChecked) {
   const auto message = [](const char* loss) {
     PgdOptions options;
     options.objective.router.router_losses = {loss};
-    return testing::message_of<UsageError>([&] { Pgd(options, {}); });
+    return testing::error_text<UsageError>([&] { Pgd(options, {}); });
   };
   EXPECT_NE(message("gshard=much").find("a weight of at least 0"), std::string::npos);
   EXPECT_NE(message("gshard=-1").find("a weight of at least 0"), std::string::npos);
@@ -136,7 +136,7 @@ TEST(RouterLosses, NamesAndWeightsAreChecked) {
   // A loss without a weight in training.
   AttackedImageModel model(test::routed_vit(), {.mode = test::losses_mode()});
   const AttackBatch batch = test::routed_images(model, 2);
-  EXPECT_NE(testing::message_of([&] {
+  EXPECT_NE(testing::error_text([&] {
               evaluate_loss(model, with({"switch"}), batch, batch.pixels, 0);
             }).find("as in \"switch=0.005\""),
             std::string::npos);

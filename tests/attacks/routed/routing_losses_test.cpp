@@ -198,13 +198,13 @@ TEST(RoutingLosses, SelectionsKeepTheirCleanImages) {
 TEST(RoutingLosses, RefuseModelsThatHaveNothingToAttack) {
   AttackedFunction function([](const at::Tensor& x) { return x.flatten(1); });
   const AttackBatch batch{torch::rand({2, 3}, torch::kDouble), {torch::zeros({2}, torch::kLong)}};
-  EXPECT_NE(testing::message_of([&] { loss_at(function, batch, "kl", batch.pixels); }).find("this one has none"),
+  EXPECT_NE(testing::error_text([&] { loss_at(function, batch, "kl", batch.pixels); }).find("this one has none"),
             std::string::npos);
   AttackedImageModel model(test::routed_vit());
   const AttackBatch images = test::routed_images(model, 2);
-  EXPECT_NE(testing::message_of([&] { loss_at(model, images, "drops", images.pixels); }).find("eval_factor"),
+  EXPECT_NE(testing::error_text([&] { loss_at(model, images, "drops", images.pixels); }).find("eval_factor"),
             std::string::npos);
-  EXPECT_NE(testing::message_of([&] { loss_at(model, images, "kll", images.pixels); }).find("did you mean \"kl\""),
+  EXPECT_NE(testing::error_text([&] { loss_at(model, images, "kll", images.pixels); }).find("did you mean \"kl\""),
             std::string::npos);
 }
 

@@ -16,7 +16,7 @@ AttackRequest request(const std::string& attack, const std::vector<std::string>&
 }
 
 std::string usage_error(const AttackRequest& wrong) {
-  return testing::message_of<UsageError>([&] { plan_attack(wrong); });
+  return testing::error_text<UsageError>([&] { plan_attack(wrong); });
 }
 
 bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -52,7 +52,7 @@ TEST(AttackPlan, A34_FitsTheLossToTheLabels) {
     return plan.stages.at(0).settings.value("loss", "");
   };
   const auto refusal = [&](const std::string& attack, const std::vector<std::string>& overrides) {
-    return testing::message_of<UsageError>([&] { fitted(attack, overrides, true); });
+    return testing::error_text<UsageError>([&] { fitted(attack, overrides, true); });
   };
   EXPECT_EQ(fitted("pgd", {}, false), "cross_entropy");
   EXPECT_EQ(fitted("pgd", {}, true), "sigmoid_cross_entropy");
@@ -97,7 +97,7 @@ TEST(AttackPlan, LossesThatNeedMoreClassesAreReplacedWithANote) {
 
 TEST(AttackPlan, A59_NoiseNeedsAveragedGradients) {
   const auto error = [](const AttackPlan& plan, bool randomised) {
-    return testing::message_of<UsageError>([&] { check_passes(plan, randomised); });
+    return testing::error_text<UsageError>([&] { check_passes(plan, randomised); });
   };
   EXPECT_EQ(error(plan_attack(request("autoattack")), false), "");
   EXPECT_TRUE(says(error(plan_attack(request("autoattack")), true), "attack.version=rand"));
@@ -113,7 +113,7 @@ TEST(AttackPlan, A59_NoiseNeedsAveragedGradients) {
 
 TEST(AttackPlan, PackedWeightsNeedAttacksWithoutGradients) {
   const auto error = [](const AttackPlan& plan, const std::string& packed) {
-    return testing::message_of<UsageError>([&] { check_gradients(plan, packed); });
+    return testing::error_text<UsageError>([&] { check_gradients(plan, packed); });
   };
   EXPECT_EQ(error(plan_attack(request("square")), "int8"), "");
   EXPECT_EQ(error(plan_attack(request("fab")), ""), "");

@@ -32,8 +32,8 @@ AttackedBatch labelled_images(int64_t count) {
           "0123456789abcdef"};
 }
 
-AttackPlan plan_of(const std::string& attack, const std::vector<std::string>& settings,
-                   const std::string& epsilon = "0.02") {
+AttackPlan make_plan(const std::string& attack, const std::vector<std::string>& settings,
+                     const std::string& epsilon = "0.02") {
   AttackRequest request;
   request.attack = attack;
   request.epsilon = epsilon;
@@ -58,7 +58,7 @@ TEST(AttackShard, SurvivesTheDisk) {
   AttackedFunction inner(five_logits);
   ObservedModel model(inner, false);
   const AttackedBatch images = labelled_images(20);
-  const AttackShard piece = made_piece(model, plan_of("apgd", {"attack.steps=5"}), images);
+  const AttackShard piece = made_piece(model, make_plan("apgd", {"attack.steps=5"}), images);
   write_piece(folder.path("0-20"), piece);
   const PieceShape shape{{20, 2, 4, 4}, 5, 1};
   const AttackShard read = read_piece(folder.path("0-20"), shape);
@@ -73,7 +73,7 @@ TEST(AttackShard, SurvivesTheDisk) {
   EXPECT_EQ(read.gradients.images, piece.gradients.images);
   for (const PieceShape& other :
        {PieceShape{{21, 2, 4, 4}, 5, 1}, {{20, 2, 4, 5}, 5, 1}, {{20, 2, 4, 4}, 6, 1}, {{20, 2, 4, 4}, 5, 2}})
-    EXPECT_NE(testing::message_of([&] { read_piece(folder.path("0-20"), other); }).find("is damaged ("),
+    EXPECT_NE(testing::error_text([&] { read_piece(folder.path("0-20"), other); }).find("is damaged ("),
               std::string::npos);
 }
 
@@ -82,13 +82,13 @@ TEST(AttackShard, ForgedValuesAreRefused) {
   const testing::TemporaryFolder folder;
   AttackedFunction inner(five_logits);
   ObservedModel model(inner, false);
-  const AttackShard made = made_piece(model, plan_of("fgsm", {}), labelled_images(20));
+  const AttackShard made = made_piece(model, make_plan("fgsm", {}), labelled_images(20));
   const auto refusal = [&](const char* name, const std::function<void(AttackShard&)>& forge) {
     AttackShard forged = made;
     for (at::Tensor* tensor : {&forged.norm, &forged.pixels, &forged.stage, &forged.queries}) *tensor = tensor->clone();
     forge(forged);
     write_piece(folder.path(name), forged);
-    return testing::message_of([&] { read_piece(folder.path(name), {{20, 2, 4, 4}, 5, 1}); });
+    return testing::error_text([&] { read_piece(folder.path(name), {{20, 2, 4, 4}, 5, 1}); });
   };
   const auto says = [&](const char* name, const std::string& why) {
     return "the saved piece " + folder.path(name) + " of the attack is damaged (" + why +
@@ -111,10 +111,10 @@ TEST(AttackShard, ChecksRejectWhatTheThreatDoesNotAllow) {
   AttackedFunction inner(five_logits);
   ObservedModel model(inner, false);
   const AttackedBatch images = labelled_images(12);
-  const AttackPlan plan = plan_of("fgsm", {});
+  const AttackPlan plan = make_plan("fgsm", {});
   const AttackShard piece = made_piece(model, plan, images);
   const auto complaint = [&](const AttackShard& changed, const AttackedBatch& of) {
-    return testing::message_of([&] { check_piece(model, of, changed, plan.threat, true, 16); });
+    return testing::error_text([&] { check_piece(model, of, changed, plan.threat, true, 16); });
   };
   EXPECT_EQ(complaint(piece, images), "");
   AttackShard far = piece, broken = piece;
@@ -136,7 +136,7 @@ TEST(AttackShard, A33_StagesOfACascadeAddUp) {
   AttackedFunction inner(five_logits);
   ObservedModel model(inner, false);
   const AttackedBatch images = labelled_images(40);
-  const AttackPlan plan = plan_of("autoattack", {"attack.steps=8", "attack.queries=30", "attack.targets=3"});
+  const AttackPlan plan = make_plan("autoattack", {"attack.steps=8", "attack.queries=30", "attack.targets=3"});
   AttackShard piece = made_piece(model, plan, images);
   AttackSummary summary(plan);
   summary.add(piece, check_piece(model, images, piece, plan.threat, true, 16));
@@ -162,7 +162,7 @@ TEST(AttackShard, AKilledCascadeRepeatsNoAttack) {
   const testing::TemporaryFolder folder;
   AttackedFunction inner(five_logits);
   const AttackedBatch images = labelled_images(40);
-  const AttackPlan plan = plan_of("autoattack", {"attack.steps=8", "attack.queries=30", "attack.targets=3"});
+  const AttackPlan plan = make_plan("autoattack", {"attack.steps=8", "attack.queries=30", "attack.targets=3"});
   ObservedModel whole(inner, false), killed(inner, false), resumed(inner, false);
   const AttackShard expected = made_piece(whole, plan, images);
   PieceAttack how{plan, {plan.threat, 7}, 16};
@@ -171,7 +171,7 @@ TEST(AttackShard, AKilledCascadeRepeatsNoAttack) {
   how.progress = [](size_t stage, int64_t) {
     if (stage == 2) fail("killed");
   };
-  EXPECT_EQ(testing::message_of([&] { attack_shard(killed, images, how); }), "killed");
+  EXPECT_EQ(testing::error_text([&] { attack_shard(killed, images, how); }), "killed");
   AttackSaver again(folder.path("state"), resumed, 0);
   how.context.saver = &again;
   std::set<size_t> stages;
@@ -201,7 +201,7 @@ TEST(AttackShard, AKilledCascadeRepeatsNoAttack) {
 TEST(AttackShard, AKilledAttackGoesOnWithinABatch) {
   const testing::TemporaryFolder folder;
   const AttackedBatch images = labelled_images(40);
-  const AttackPlan plan = plan_of("apgd", {"attack.steps=20"});
+  const AttackPlan plan = make_plan("apgd", {"attack.steps=20"});
   AttackedFunction inner(five_logits);
   ObservedModel whole(inner, false);
   const AttackShard expected = made_piece(whole, plan, images);
@@ -215,7 +215,7 @@ TEST(AttackShard, AKilledAttackGoesOnWithinABatch) {
   PieceAttack how{plan, {plan.threat, 7}, 16};
   AttackSaver saver(folder.path("state"), killed, 0);
   how.context.saver = &saver;
-  EXPECT_EQ(testing::message_of([&] { attack_shard(killed, images, how); }), "killed");
+  EXPECT_EQ(testing::error_text([&] { attack_shard(killed, images, how); }), "killed");
   AttackSaver again(folder.path("state"), resumed, 0);
   how.context.saver = &again;
   std::vector<int64_t> robust;
@@ -235,8 +235,8 @@ TEST(AttackShard, AKilledAttackDoesNotGoOnInOtherBatches) {
   AttackedFunction inner(five_logits);
   const AttackedBatch images = labelled_images(40);
   for (const AttackPlan& plan :
-       {plan_of("apgd", {"attack.steps=3"}, "0.0001"),
-        plan_of("autoattack", {"attack.steps=3", "attack.queries=3", "attack.targets=1"}, "0.0001")}) {
+       {make_plan("apgd", {"attack.steps=3"}, "0.0001"),
+        make_plan("autoattack", {"attack.steps=3", "attack.queries=3", "attack.targets=1"}, "0.0001")}) {
     const testing::TemporaryFolder folder;
     const auto attacked = [&](int64_t batch_size, int64_t calls, const std::function<void(Json&)>& change = {}) {
       if (change) {
@@ -252,7 +252,7 @@ TEST(AttackShard, AKilledAttackDoesNotGoOnInOtherBatches) {
       how.progress = [&](size_t, int64_t) {
         if (calls-- == 0) fail("killed");
       };
-      return testing::message_of([&] { attack_shard(model, images, how); });
+      return testing::error_text([&] { attack_shard(model, images, how); });
     };
     EXPECT_EQ(attacked(16, 2), "killed");
     const std::string other = attacked(32, 100);
@@ -277,7 +277,7 @@ TEST(AttackShard, A40_ASingleAttackMovesAllImages) {
   AttackedFunction inner(five_logits);
   ObservedModel model(inner, false);
   const AttackedBatch images = labelled_images(36);
-  const AttackPlan plan = plan_of("pgd", {"attack.preset=paper", "attack.steps=4"}, "0.1");
+  const AttackPlan plan = make_plan("pgd", {"attack.preset=paper", "attack.steps=4"}, "0.1");
   const AttackShard piece = made_piece(model, plan, images);
   EXPECT_TRUE((piece.norm > 0.09).all().item<bool>());
   AttackSummary summary(plan);
@@ -295,17 +295,17 @@ TEST(AttackShard, MaskedGradientsAreFlagged) {
       [](const at::Tensor& x) { return x.flatten(1).narrow(1, 0, 5) * 0 + five_logits(x).detach(); });
   ObservedModel model(masked, false);
   const AttackedBatch images = labelled_images(30);
-  const auto warnings_of = [&](const AttackPlan& plan) {
+  const auto collect_warnings = [&](const AttackPlan& plan) {
     const AttackShard piece = made_piece(model, plan, images);
     AttackSummary summary(plan);
     summary.add(piece, check_piece(model, images, piece, plan.threat, true, 16));
     return summary.warnings();
   };
-  const auto pgd = warnings_of(plan_of("pgd", {"attack.steps=3"}));
+  const auto pgd = collect_warnings(make_plan("pgd", {"attack.steps=3"}));
   EXPECT_TRUE(warns(pgd, "gradients were 0"));
   EXPECT_TRUE(warns(pgd, "the loss did not rise"));
   const auto cascade =
-      warnings_of(plan_of("autoattack", {"attack.steps=3", "attack.queries=200", "attack.targets=1"}, "0.1"));
+      collect_warnings(make_plan("autoattack", {"attack.steps=3", "attack.queries=200", "attack.targets=1"}, "0.1"));
   EXPECT_TRUE(warns(cascade, "square fooled") || warns(cascade, "gradients were 0"));
   EXPECT_TRUE(warns(cascade, "gradients were 0"));
 }

@@ -8,16 +8,17 @@ namespace sparsight::curve_warnings_test {
 namespace {
 
 // An attack that the first `robust` of 100 images withstand.
-CurveAttack attack_of(const std::string& given, double epsilon, int64_t robust, bool gradients = true) {
+CurveAttack make_attack(const std::string& given, double epsilon, int64_t robust, bool gradients = true) {
   return {given, epsilon, gradients, torch::arange(100) < robust};
 }
 
-std::vector<std::string> warnings_of(const std::vector<int64_t>& robust, double last = 0.1, bool gradients = true) {
+std::vector<std::string> collect_warnings(const std::vector<int64_t>& robust, double last = 0.1,
+                                          bool gradients = true) {
   std::vector<CurveAttack> attacks;
   for (size_t i = 0; i < robust.size(); ++i) {
     const bool at_end = i + 1 == robust.size();
-    attacks.push_back(attack_of(at_end ? "last" : std::to_string(i), at_end ? last : 0.001 * static_cast<double>(i),
-                                robust[i], gradients));
+    attacks.push_back(make_attack(at_end ? "last" : std::to_string(i), at_end ? last : 0.001 * static_cast<double>(i),
+                                  robust[i], gradients));
   }
   return curve_warnings(attacks, 0.5);
 }
@@ -25,32 +26,32 @@ std::vector<std::string> warnings_of(const std::vector<int64_t>& robust, double 
 }  // namespace
 
 TEST(CurveWarnings, ACurveThatFallsIsFine) {
-  EXPECT_TRUE(warnings_of({80, 40, 12, 3}).empty());
-  EXPECT_TRUE(warnings_of({80, 40, 0}, 0.6).empty());
-  EXPECT_TRUE(warnings_of({0, 0}).empty());  // all are fooled already
+  EXPECT_TRUE(collect_warnings({80, 40, 12, 3}).empty());
+  EXPECT_TRUE(collect_warnings({80, 40, 0}, 0.6).empty());
+  EXPECT_TRUE(collect_warnings({0, 0}).empty());  // all are fooled already
 }
 
 // Five more images: McNemar 2 * 2^-5 = 0.0625; six: 0.031.
 TEST(CurveWarnings, MoreRobustImagesAtALargerEpsilonAreFlagged) {
-  EXPECT_TRUE(warnings_of({80, 30, 35, 3}).empty());
-  const auto found = warnings_of({80, 30, 36, 3});
+  EXPECT_TRUE(collect_warnings({80, 30, 35, 3}).empty());
+  const auto found = collect_warnings({80, 30, 36, 3});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].find("more images are robust at epsilon 2 (36) than at 1 (30)"), 0u) << found[0];
 }
 
 TEST(CurveWarnings, ACurveThatDoesNotFallIsFlagged) {
-  const auto found = warnings_of({40, 38, 40});
+  const auto found = collect_warnings({40, 38, 40});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].find("robust accuracy does not fall from epsilon 0 to last"), 0u);
 }
 
 TEST(CurveWarnings, A53_ALargeEpsilonMustFoolAlmostAll) {
-  const auto found = warnings_of({80, 20, 2}, 0.5);
+  const auto found = collect_warnings({80, 20, 2}, 0.5);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].find("2 of 100 images withstand epsilon last"), 0u);
-  EXPECT_TRUE(warnings_of({80, 20, 1}, 0.5).empty());         // 99 %
-  EXPECT_TRUE(warnings_of({80, 20, 2}, 0.49).empty());        // not large
-  EXPECT_TRUE(warnings_of({80, 20, 2}, 0.5, false).empty());  // without gradients: Square may need more queries
+  EXPECT_TRUE(collect_warnings({80, 20, 1}, 0.5).empty());         // 99 %
+  EXPECT_TRUE(collect_warnings({80, 20, 2}, 0.49).empty());        // not large
+  EXPECT_TRUE(collect_warnings({80, 20, 2}, 0.5, false).empty());  // without gradients: Square may need more queries
 }
 
 // Grey is half of the range away from every pixel, at most: of 12 values 0.5 * sqrt(12).

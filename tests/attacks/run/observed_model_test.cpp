@@ -32,13 +32,13 @@ TEST(ObservedModel, CountsTheQueriesOfEachImage) {
   PgdOptions options;
   options.steps = 3;
   const AttackResult result = Pgd(options, {{Norm::linf, .1, {}}}).run(model, batch);
-  EXPECT_EQ(model.queries_of(12), 5);  // 3 steps, the last point and the final check
-  EXPECT_EQ(model.queries_of(12) * 5, result.cost.queries);
-  EXPECT_EQ(model.queries_of(0), 0);
+  EXPECT_EQ(model.image_queries(12), 5);  // 3 steps, the last point and the final check
+  EXPECT_EQ(model.image_queries(12) * 5, result.cost.queries);
+  EXPECT_EQ(model.image_queries(0), 0);
   EXPECT_EQ(model.gradients().images, 15);
   EXPECT_EQ(model.gradients().zero, 0);
   model.set_counts({});
-  EXPECT_EQ(model.queries_of(12), 0);
+  EXPECT_EQ(model.image_queries(12), 0);
 }
 
 TEST(ObservedModel, ExactPassesAreOfSingleImages) {
@@ -86,9 +86,9 @@ TEST(ObservedModel, RefusesOutputsThatAreNotFiniteAndStopsOnInterrupts) {
   ObservedModel model(broken, false);
   const AttackBatch batch = numbered_images(2);
   const auto run = [&] { evaluate_loss(model, {}, batch, batch.pixels, 1); };
-  EXPECT_NE(testing::message_of(run).find("not finite"), std::string::npos);
+  EXPECT_NE(testing::error_text(run).find("not finite"), std::string::npos);
   set_interrupted(true);
-  const std::string message = testing::message_of(run);
+  const std::string message = testing::error_text(run);
   set_interrupted(false);
   EXPECT_NE(message.find("run the same command again"), std::string::npos) << message;
 }

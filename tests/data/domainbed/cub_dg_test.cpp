@@ -15,7 +15,7 @@
 namespace sparsight::cub_dg_test {
 namespace {
 
-using testing::message_of;
+using testing::error_text;
 using testing::TemporaryFolder;
 
 constexpr const char* kPictures[] = {"001.Albatross/a b.png", "001.Albatross/c.png", "002.Auklet/d.png"};
@@ -64,7 +64,7 @@ TEST(Cub, DamagedTextFilesAreRefused) {
     const TemporaryFolder folder;
     write_birds(folder);
     folder.write("cub/" + file, text);
-    return message_of([&] { read_cub(folder.path("cub")); });
+    return error_text([&] { read_cub(folder.path("cub")); });
   };
   EXPECT_EQ(message("images.txt", "1 001.A/a.png\n3 001.A/b.png\n"), "images.txt:2: 3 where 2 must follow");
   EXPECT_EQ(message("images.txt", "1 ../a.png\n"), "images.txt:1: \"../a.png\" is not class/file");
@@ -111,7 +111,7 @@ TEST(CubDg, G41_CopiesMustHaveTheSameFiles) {
     const TemporaryFolder folder;
     write_birds(folder);
     change(folder);
-    const std::string text = message_of([&] { build_cub_dg(folders_in(folder), folder.path("made")); });
+    const std::string text = error_text([&] { build_cub_dg(folders_in(folder), folder.path("made")); });
     EXPECT_FALSE(std::filesystem::exists(folder.path("made")));
     return text;
   };

@@ -44,7 +44,7 @@ std::string real_mnist() {
   return home ? cat(home, "/mnist") : "";
 }
 
-std::vector<int64_t> domains_of(const DataSet& set) {
+std::vector<int64_t> count_domains(const DataSet& set) {
   std::vector<int64_t> count(set.info().domains.size(), 0);
   for (int64_t i = 0; i < set.size(); ++i) ++count[static_cast<size_t>(set.domain(i))];
   return count;
@@ -70,10 +70,10 @@ TEST(DomainBed, TrainsOnInValidatesOnOutAndMonitorsTheRestOnce) {
   const DataSplits set = make_set({{"set", "folder"}, {"root", folder.path()}, {"test_envs", {1}}, {"channels", 1}});
   EXPECT_EQ(set.train->info().domains,
             (std::vector<std::string>{"art/in", "art/out", "photo/in", "photo/out", "sketch/in", "sketch/out"}));
-  EXPECT_EQ(domains_of(*set.train), (std::vector<int64_t>{8, 0, 0, 0, 8, 0}));
-  EXPECT_EQ(domains_of(*set.validation), (std::vector<int64_t>{0, 2, 0, 0, 0, 2}));
-  EXPECT_EQ(domains_of(*set.test), (std::vector<int64_t>{0, 0, 8, 2, 0, 0}));
-  EXPECT_EQ(domains_of(*set.monitor), (std::vector<int64_t>{8, 0, 8, 2, 8, 0}));
+  EXPECT_EQ(count_domains(*set.train), (std::vector<int64_t>{8, 0, 0, 0, 8, 0}));
+  EXPECT_EQ(count_domains(*set.validation), (std::vector<int64_t>{0, 2, 0, 0, 0, 2}));
+  EXPECT_EQ(count_domains(*set.test), (std::vector<int64_t>{0, 0, 8, 2, 0, 0}));
+  EXPECT_EQ(count_domains(*set.monitor), (std::vector<int64_t>{8, 0, 8, 2, 8, 0}));
   EXPECT_EQ(set.missing, "");
   std::set<std::string> ids;
   for (const DataSetPtr& part : {set.validation, set.monitor})
@@ -194,21 +194,21 @@ TEST(DomainBed, G34_EnvironmentsOfPacsInOrder) {
   options.set = "pacs", options.root = cat(home, "/pacs112");
   const DataSetPtr all = domainbed_environments(options, 0);
   EXPECT_EQ(all->info().domains, (std::vector<std::string>{"art_painting", "cartoon", "photo", "sketch"}));
-  EXPECT_EQ(domains_of(*all), (std::vector<int64_t>{2048, 2344, 1670, 3929}));
+  EXPECT_EQ(count_domains(*all), (std::vector<int64_t>{2048, 2344, 1670, 3929}));
 }
 
 TEST(DomainBed, G37_RotatedMnist) {
   const TemporaryFolder folder;
   testing::write_mnist(folder, 30);
   const DataSetPtr set = rotated_mnist(folder.path(), 5);
-  EXPECT_EQ(domains_of(*set), std::vector<int64_t>(6, 10));  // 60 images
+  EXPECT_EQ(count_domains(*set), std::vector<int64_t>(6, 10));  // 60 images
   std::multiset<int64_t> labels;
   for (int64_t i = 0; i < set->size(); ++i) labels.insert(set->label(i));
   for (int64_t label = 0; label < 10; ++label) EXPECT_EQ(labels.count(label), 6u);
   EXPECT_EQ(set->get(59).domain, 5);
   if (real_mnist().empty()) GTEST_SKIP() << "the rest needs MNIST below SPARSIGHT_DATA";
   const DataSetPtr real = rotated_mnist(real_mnist(), 0);
-  EXPECT_EQ(domains_of(*real), (std::vector<int64_t>{11667, 11667, 11667, 11667, 11666, 11666}));
+  EXPECT_EQ(count_domains(*real), (std::vector<int64_t>{11667, 11667, 11667, 11667, 11666, 11666}));
   EXPECT_EQ(real->get(0).image.sizes(), (std::vector<int64_t>{1, 28, 28}));
 }
 
@@ -245,7 +245,7 @@ TEST(DomainBed, G37_ColoredMnist) {
   const TemporaryFolder folder;
   write_numbered_mnist(folder, 30000);
   const DataSetPtr set = colored_mnist(folder.path(), 0);
-  EXPECT_EQ(domains_of(*set), (std::vector<int64_t>{20000, 20000, 20000}));
+  EXPECT_EQ(count_domains(*set), (std::vector<int64_t>{20000, 20000, 20000}));
   EXPECT_EQ(set->get(0).image.sizes(), (std::vector<int64_t>{2, 1, 3}));
   std::vector<double> colours(3, 0);
   double labels = 0;
@@ -285,7 +285,7 @@ TEST(DomainBed, G37_ColoredMnistDrawsAsTorchDoes) {
 TEST(DomainBed, G37_TheColoredMnistOfMnistHasItsEnvironments) {
   if (real_mnist().empty()) GTEST_SKIP() << "needs MNIST below SPARSIGHT_DATA";
   const DataSetPtr set = colored_mnist(real_mnist(), 0);
-  EXPECT_EQ(domains_of(*set), (std::vector<int64_t>{23334, 23333, 23333}));
+  EXPECT_EQ(count_domains(*set), (std::vector<int64_t>{23334, 23333, 23333}));
   EXPECT_EQ(set->get(0).image.sizes(), (std::vector<int64_t>{2, 28, 28}));
 }
 

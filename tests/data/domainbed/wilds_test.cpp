@@ -13,7 +13,7 @@
 namespace sparsight::wilds_test {
 namespace {
 
-using testing::message_of;
+using testing::error_text;
 
 const std::string kPatches =
     ",patient,node,x_coord,y_coord,tumor,slide,center,split\n"
@@ -74,7 +74,7 @@ TEST(Wilds, G40_FmowIsGroupedByRegionInOrderOfAppearance) {
 
 TEST(Wilds, SaysWhatIsWrongWithMetadata) {
   const auto patches = [](const std::string& text) {
-    return message_of([&] { parse_camelyon17(text, "metadata.csv"); });
+    return error_text([&] { parse_camelyon17(text, "metadata.csv"); });
   };
   EXPECT_EQ(patches(with(kPatches, "center", "hospital")),
             "metadata.csv: there is no column \"center\" in its first line");
@@ -110,17 +110,17 @@ TEST(Wilds, MetadataWithAnotherValueInEachRowAreReadInLinearTime) {
 
 TEST(Wilds, OtherCountsThanThePublishedAreRefused) {
   const WildsTable table = parse_camelyon17(kPatches, "metadata.csv");
-  const auto check = [&](const WildsCounts& counts) { return message_of([&] { check_wilds(table, counts, "here"); }); };
+  const auto check = [&](const WildsCounts& counts) { return error_text([&] { check_wilds(table, counts, "here"); }); };
   EXPECT_EQ(check({2, 3, 4}), "");
   EXPECT_EQ(check({2, 3, 0}), "");
   EXPECT_NE(check({2, 5, 4}).find("has 3 environments, where the published dataset has 5; get it from https://wilds"),
             std::string::npos);
   EXPECT_NE(check({2, 3, 9}).find("has 4 images, where the published dataset has 9"), std::string::npos);
   const testing::TemporaryFolder folder;
-  EXPECT_NE(message_of([&] { fmow(folder.path()); }).find("has no rgb_metadata.csv; get the dataset from"),
+  EXPECT_NE(error_text([&] { fmow(folder.path()); }).find("has no rgb_metadata.csv; get the dataset from"),
             std::string::npos);
   folder.write("metadata.csv", kPatches);
-  EXPECT_NE(message_of([&] { camelyon17(folder.path()); }).find("has 3 environments"), std::string::npos);
+  EXPECT_NE(error_text([&] { camelyon17(folder.path()); }).find("has 3 environments"), std::string::npos);
 }
 
 TEST(Wilds, G40_AreSetsOfDomainBed) {
@@ -129,7 +129,7 @@ TEST(Wilds, G40_AreSetsOfDomainBed) {
   const auto message = [&](const char* set) {
     DomainBedOptions options;
     options.set = set, options.root = folder.path();
-    return message_of([&] { domainbed_environments(options, 0); });
+    return error_text([&] { domainbed_environments(options, 0); });
   };
   EXPECT_NE(message("wilds_camelyon").find("has 3 environments, where"), std::string::npos);
   EXPECT_NE(message("wilds_fmow").find("has no rgb_metadata.csv"), std::string::npos);

@@ -7,34 +7,34 @@
 
 namespace sparsight::bytes_test {
 
-using testing::bytes_of;
 using testing::complaint;
 using testing::gzip;
 using testing::says;
+using testing::to_bytes;
 
 TEST(Inflate, ReadsOneMemberAndSeveral) {
-  EXPECT_EQ(inflate(bytes_of(gzip("hello")), 100, "x"), bytes_of("hello"));
-  EXPECT_EQ(inflate(bytes_of(gzip("hel") + gzip("") + gzip("lo")), 100, "x"), bytes_of("hello"));
-  EXPECT_EQ(inflate(bytes_of(gzip("hello")), 3, "x"), bytes_of("hel"));
+  EXPECT_EQ(inflate(to_bytes(gzip("hello")), 100, "x"), to_bytes("hello"));
+  EXPECT_EQ(inflate(to_bytes(gzip("hel") + gzip("") + gzip("lo")), 100, "x"), to_bytes("hello"));
+  EXPECT_EQ(inflate(to_bytes(gzip("hello")), 3, "x"), to_bytes("hel"));
 }
 
 TEST(Inflate, TakesNoMoreMemoryThanItsLimit) {
   const std::string bomb = gzip(std::string(50 << 20, 'a'));
-  const Bytes some = inflate(bytes_of(bomb), 1000, "bomb.gz");
+  const Bytes some = inflate(to_bytes(bomb), 1000, "bomb.gz");
   EXPECT_EQ(some.size(), 1000u);
   EXPECT_LE(some.capacity(), 4096u);
   // Neither does one that has much less than its limit: what is reserved and not written to is no memory.
-  EXPECT_EQ(inflate(bytes_of(gzip("hello")), size_t{1} << 40, "x").size(), 5u);
-  EXPECT_EQ(inflate(bytes_of(bomb), size_t{1} << 40, "bomb.gz").size(), size_t{50} << 20);
+  EXPECT_EQ(inflate(to_bytes(gzip("hello")), size_t{1} << 40, "x").size(), 5u);
+  EXPECT_EQ(inflate(to_bytes(bomb), size_t{1} << 40, "bomb.gz").size(), size_t{50} << 20);
 }
 
 TEST(Inflate, RefusesCutOffAndDamagedStreams) {
   std::string packed = gzip(std::string(1000, 'x') + "the end");
   for (size_t length = 2; length < packed.size(); ++length)
-    EXPECT_TRUE(says(complaint([&] { inflate(bytes_of(packed.substr(0, length)), 5000, "x.gz"); }), "x.gz: "))
+    EXPECT_TRUE(says(complaint([&] { inflate(to_bytes(packed.substr(0, length)), 5000, "x.gz"); }), "x.gz: "))
         << length;
   packed[packed.size() - 6] ^= 1;  // the checksum
-  EXPECT_TRUE(says(complaint([&] { inflate(bytes_of(packed), 5000, "x.gz"); }), "damaged"));
+  EXPECT_TRUE(says(complaint([&] { inflate(to_bytes(packed), 5000, "x.gz"); }), "damaged"));
 }
 
 TEST(ReadBytes, SaysWhatIsWrongWithAPath) {

@@ -16,7 +16,7 @@
 
 namespace sparsight::testing {
 
-inline Bytes bytes_of(const std::string& text) { return Bytes(text.begin(), text.end()); }
+inline Bytes to_bytes(const std::string& text) { return Bytes(text.begin(), text.end()); }
 
 inline std::string golden_image(const std::string& name) {
   std::ifstream file(test::source_path("tests/golden/images/" + name), std::ios::binary);

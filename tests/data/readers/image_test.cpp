@@ -2,21 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include "sparsight/engine/images/exif.h"
 #include "sparsight/data/readers/npy.h"
 #include "sparsight/data/readers/png_write.h"
+#include "sparsight/engine/images/exif.h"
 #include "tests/data/readers/fixtures.h"
 #include "tests/support/program.h"
 
 namespace sparsight::image_test {
 
 using engine::scan_jpeg_markers;
-using testing::bytes_of;
 using testing::complaint;
 using testing::golden_image;
 using testing::png_file;
 using testing::says;
 using testing::TemporaryFolder;
+using testing::to_bytes;
 
 int largest_difference(const at::Tensor& a, const at::Tensor& b) {
   return a.to(at::kInt).sub(b.to(at::kInt)).abs().max().item<int>();
@@ -27,8 +27,8 @@ class GoldenImage : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(GoldenImage, HasThePixelsThatPillowReads) {
   const std::string name = GetParam();
-  const at::Tensor expected = parse_npy(bytes_of(golden_image(name + ".npy")), name);
-  const at::Tensor image = decode_image(bytes_of(golden_image(name)), name);
+  const at::Tensor expected = parse_npy(to_bytes(golden_image(name + ".npy")), name);
+  const at::Tensor image = decode_image(to_bytes(golden_image(name)), name);
   ASSERT_EQ(image.sizes(), expected.sizes());
   const bool jpeg = name.ends_with(".jpg");  // decoders may differ in rounding
   EXPECT_LE(largest_difference(image, expected), jpeg ? 1 : 0);
@@ -46,32 +46,32 @@ INSTANTIATE_TEST_SUITE_P(Readers, GoldenImage,
                                            "one_bit.tif", "exif6.tif"));
 
 TEST(Image, GivesTheChannelsAskedFor) {
-  const at::Tensor grey = decode_image(bytes_of(golden_image("rgb.png")), "x", {1});
+  const at::Tensor grey = decode_image(to_bytes(golden_image("rgb.png")), "x", {1});
   EXPECT_EQ(grey.sizes(), at::IntArrayRef({1, 7, 11}));
-  EXPECT_EQ(largest_difference(grey, parse_npy(bytes_of(golden_image("grey.png.npy")), "x")),
+  EXPECT_EQ(largest_difference(grey, parse_npy(to_bytes(golden_image("grey.png.npy")), "x")),
             0);  // Pillow's convert("L")
-  const at::Tensor rgb = decode_image(bytes_of(golden_image("grey.png")), "x", {3});
+  const at::Tensor rgb = decode_image(to_bytes(golden_image("grey.png")), "x", {3});
   EXPECT_EQ(rgb.sizes(), at::IntArrayRef({3, 7, 11}));
   EXPECT_TRUE(rgb[0].equal(rgb[2]));
 }
 
 TEST(Image, ReadsOneByOneAndVeryWide) {
-  EXPECT_EQ(decode_image(bytes_of(png_file(1, 1, 8, 2, std::string("\0\x07\x08\x09", 4))), "x")[2][0][0].item<int>(),
+  EXPECT_EQ(decode_image(to_bytes(png_file(1, 1, 8, 2, std::string("\0\x07\x08\x09", 4))), "x")[2][0][0].item<int>(),
             9);
-  const at::Tensor wide = decode_image(bytes_of(png_file(30000, 2, 8, 0, std::string(2 * 30001, '\0'))), "x");
+  const at::Tensor wide = decode_image(to_bytes(png_file(30000, 2, 8, 0, std::string(2 * 30001, '\0'))), "x");
   EXPECT_EQ(wide.sizes(), at::IntArrayRef({1, 2, 30000}));
 }
 
 TEST(Image, RefusesABombBeforeItTakesMemory) {
-  EXPECT_TRUE(says(complaint([] { decode_image(bytes_of(png_file(30000, 30000, 8, 2, "")), "bomb.png"); }),
+  EXPECT_TRUE(says(complaint([] { decode_image(to_bytes(png_file(30000, 30000, 8, 2, "")), "bomb.png"); }),
                    "bomb.png: the image is 30000 x 30000 pixels; at most 67108864"));
   EXPECT_TRUE(
-      says(complaint([] { decode_image(bytes_of(png_file(0x7fffffff, 0x7fffffff, 16, 6, "")), "x"); }), "at most"));
-  EXPECT_TRUE(says(complaint([] { decode_image(bytes_of(golden_image("rgb.png")), "x", {0, 76}); }), "at most 76"));
+      says(complaint([] { decode_image(to_bytes(png_file(0x7fffffff, 0x7fffffff, 16, 6, "")), "x"); }), "at most"));
+  EXPECT_TRUE(says(complaint([] { decode_image(to_bytes(golden_image("rgb.png")), "x", {0, 76}); }), "at most 76"));
 }
 
 TEST(Image, RefusesWhatIsNoImage) {
-  const auto message = [](const std::string& bytes) { return complaint([&] { decode_image(bytes_of(bytes), "x"); }); };
+  const auto message = [](const std::string& bytes) { return complaint([&] { decode_image(to_bytes(bytes), "x"); }); };
   EXPECT_TRUE(says(message(""), "x is empty"));
   EXPECT_TRUE(says(message("....ftypavif"), "an AVIF or HEIF file"));
   EXPECT_TRUE(says(message("<!DOCTYPE html>"), "web page"));
@@ -84,11 +84,11 @@ TEST(Image, RefusesEveryCutOffFile) {
   for (const char* name : {"rgb.jpg", "progressive.jpg", "grey.jpg", "rgb.png", "palette.png", "lossless.webp",
                            "rgb.gif", "rgb.bmp", "packed.tif"}) {
     const std::string file = golden_image(name);
-    const at::Tensor whole = decode_image(bytes_of(file), name);
+    const at::Tensor whole = decode_image(to_bytes(file), name);
     int refused = 0;
     for (size_t length = 0; length < file.size(); ++length) {
       try {
-        EXPECT_TRUE(decode_image(bytes_of(file.substr(0, length)), name).equal(whole)) << name << " " << length;
+        EXPECT_TRUE(decode_image(to_bytes(file.substr(0, length)), name).equal(whole)) << name << " " << length;
       } catch (const Error& error) {
         EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
         ++refused;
@@ -121,7 +121,7 @@ TEST(Image, SurvivesEverySingleDamagedByte) {
         std::string damaged = file;
         damaged[i] = static_cast<char>(damaged[i] ^ flip);
         try {
-          const at::Tensor image = decode_image(bytes_of(damaged), name, {0, 1 << 16});
+          const at::Tensor image = decode_image(to_bytes(damaged), name, {0, 1 << 16});
           EXPECT_EQ(image.dim(), 3);
         } catch (const Error&) {
         }
@@ -132,23 +132,23 @@ TEST(Image, SurvivesEverySingleDamagedByte) {
 
 TEST(Exif, PassesOverNonsense) {
   std::string file = golden_image("exif6.jpg");
-  EXPECT_EQ(scan_jpeg_markers(bytes_of(file)).orientation, 6);
+  EXPECT_EQ(scan_jpeg_markers(to_bytes(file)).orientation, 6);
   const size_t tag = file.find(std::string("\x12\x01\x03\x00", 4)) == std::string::npos
                          ? file.find(std::string("\x01\x12\x00\x03", 4))
                          : file.find(std::string("\x12\x01\x03\x00", 4));
   ASSERT_NE(tag, std::string::npos);
   for (const char value : {'\x00', '\x09', '\xFF'}) {
     file[tag + 8] = file[tag + 9] = value;
-    EXPECT_EQ(scan_jpeg_markers(bytes_of(file)).orientation, 1);
+    EXPECT_EQ(scan_jpeg_markers(to_bytes(file)).orientation, 1);
   }
-  EXPECT_EQ(scan_jpeg_markers(bytes_of("\xFF\xD8\xFF\xE1\xFF\xFF")).orientation, 1);
+  EXPECT_EQ(scan_jpeg_markers(to_bytes("\xFF\xD8\xFF\xE1\xFF\xFF")).orientation, 1);
   EXPECT_EQ(scan_jpeg_markers({}).orientation, 1);
 }
 
 TEST(PngWrite, IsReadBackUnchanged) {
   for (const char* name : {"rgb.png", "grey.png"}) {
-    const at::Tensor image = decode_image(bytes_of(golden_image(name)), name);
-    EXPECT_TRUE(decode_image(bytes_of(encode_png(image)), "x").equal(image));
+    const at::Tensor image = decode_image(to_bytes(golden_image(name)), name);
+    EXPECT_TRUE(decode_image(to_bytes(encode_png(image)), "x").equal(image));
   }
 }
 

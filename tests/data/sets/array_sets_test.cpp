@@ -102,7 +102,7 @@ TEST(Cifar100Set, HasFineAndCoarseLabels) {
   const TemporaryFolder folder;
   std::string records;
   for (int fine = 0; fine < 100; ++fine)
-    records += cifar_record({static_cast<char>(cifar100_coarse_of()[fine]), static_cast<char>(fine)}, fine);
+    records += cifar_record({static_cast<char>(cifar100_fine_to_coarse()[fine]), static_cast<char>(fine)}, fine);
   folder.write("train.bin", records);
   const DataSplits fine = make_set("cifar100", {{"root", folder.path()}});
   EXPECT_EQ(fine.train->info().classes.size(), 100u);
@@ -113,7 +113,7 @@ TEST(Cifar100Set, HasFineAndCoarseLabels) {
   EXPECT_EQ(coarse.train->info().classes.size(), 20u);
   EXPECT_EQ(coarse.train->size(), 80);
   const Sample sample = coarse.train->get(0);
-  EXPECT_EQ(sample.label, cifar100_coarse_of()[sample.image[0][0][0].item<int>()]);
+  EXPECT_EQ(sample.label, cifar100_fine_to_coarse()[sample.image[0][0][0].item<int>()]);
 }
 
 TEST(Cifar100Set, RefusesLabelsThatDisagreeAndOtherFiles) {
@@ -155,7 +155,7 @@ TEST(NpySet, ReadsEveryLayout) {
 
 TEST(NpySet, ScalesRealNumbersAndChecksRanges) {
   const TemporaryFolder folder;
-  const auto value_of = [&](std::vector<float> values) {
+  const auto make_value = [&](std::vector<float> values) {
     std::string raw(sizeof(float) * values.size(), '\0');
     std::memcpy(raw.data(), values.data(), raw.size());
     for (const char* part : {"", "test_"}) {
@@ -165,10 +165,10 @@ TEST(NpySet, ScalesRealNumbersAndChecksRanges) {
     }
     return make_set("npy", {{"root", folder.path()}, {"validation", 0}}).train->get(0).image[0][0][1].item<int>();
   };
-  EXPECT_EQ(value_of({0, 1}), 255);
-  EXPECT_EQ(value_of({0, 0.5f}), 128);  // round(127.5) to even
-  EXPECT_TRUE(says(complaint([&] { value_of({0, 1.5f}); }), "values must be 0 to 1"));
-  EXPECT_TRUE(says(complaint([&] { value_of({0, NAN}); }), "values must be 0 to 1"));
+  EXPECT_EQ(make_value({0, 1}), 255);
+  EXPECT_EQ(make_value({0, 0.5f}), 128);  // round(127.5) to even
+  EXPECT_TRUE(says(complaint([&] { make_value({0, 1.5f}); }), "values must be 0 to 1"));
+  EXPECT_TRUE(says(complaint([&] { make_value({0, NAN}); }), "values must be 0 to 1"));
   EXPECT_TRUE(says(complaint([&] { make_set("npy", {{"root", folder.path("none")}}); }), "there is no"));
 }
 

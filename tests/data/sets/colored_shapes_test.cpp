@@ -18,7 +18,7 @@ using Cells = std::map<std::pair<std::string, std::string>, int64_t>;  // images
 
 DataSplits shapes(const Json& settings) { return data_sets().make("colored_shapes", settings, "data", DataContext{}); }
 
-Cells cells_of(const DataSet& set) {
+Cells list_cells(const DataSet& set) {
   Cells cells;
   for (int64_t i = 0; i < set.size(); ++i)
     ++cells[{set.info().classes[set.label(i)], set.info().domains[set.domain(i)]}];
@@ -35,14 +35,14 @@ double area(bool square, const ShapePose& pose, int64_t side) {
 TEST(ColoredShapes, ColoursGoWithShapesInTrainingAndNotInTheTest) {
   const DataSplits splits = shapes({{"train", 400}, {"validation", 40}, {"test", 80}});
   EXPECT_EQ(
-      cells_of(*splits.train),
+      list_cells(*splits.train),
       (Cells{
           {{"ellipse", "red"}, 180}, {{"ellipse", "blue"}, 20}, {{"square", "red"}, 100}, {{"square", "blue"}, 100}}));
   EXPECT_EQ(
-      cells_of(*splits.validation),
+      list_cells(*splits.validation),
       (Cells{{{"ellipse", "red"}, 18}, {{"ellipse", "blue"}, 2}, {{"square", "red"}, 10}, {{"square", "blue"}, 10}}));
-  for (const auto& [cell, images] : cells_of(*splits.test)) EXPECT_EQ(images, 20) << cell.first << " " << cell.second;
-  const Cells one_colour = cells_of(*shapes({{"train", 40}, {"ellipse_red", 1}, {"square_blue", 1}}).train);
+  for (const auto& [cell, images] : list_cells(*splits.test)) EXPECT_EQ(images, 20) << cell.first << " " << cell.second;
+  const Cells one_colour = list_cells(*shapes({{"train", 40}, {"ellipse_red", 1}, {"square_blue", 1}}).train);
   EXPECT_EQ(one_colour, (Cells{{{"ellipse", "red"}, 20}, {{"square", "blue"}, 20}}));
 }
 

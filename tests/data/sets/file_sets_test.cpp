@@ -11,11 +11,11 @@
 
 namespace sparsight::file_sets_test {
 
+using testing::collect_warnings;
 using testing::complaint;
 using testing::grey_png;
 using testing::says;
 using testing::TemporaryFolder;
-using testing::warnings_of;
 
 DataSplits make_files(const std::string& name, Json settings) {
   return data_sets().make(name, settings, "data", DataContext{1});
@@ -71,7 +71,7 @@ TEST(FolderSet, WarnsWhereDomainsWouldBecomeClasses) {
       folder.write(domain + "dog/" + std::to_string(i) + ".png", grey_png(i));
       folder.write(domain + "cat/" + std::to_string(i) + ".png", grey_png(i));
     }
-  const auto warnings = [&] { return warnings_of([&] { make_files("folder", {{"root", folder.path()}}); }); };
+  const auto warnings = [&] { return collect_warnings([&] { make_files("folder", {{"root", folder.path()}}); }); };
   EXPECT_TRUE(says(
       warnings(), "has the same 2 subfolders (cat, dog): if these are the classes, use --set data.name=domain_folder"));
   folder.write("sketch/fish/1.png", grey_png(1));
@@ -95,22 +95,22 @@ TEST(FolderSet, WarnsOfFilesThatAreNoImages) {
   for (const char* image :
        {"train/a/1.png", "train/b/1.png", "val/a/1.png", "val/b/1.png", "test/a/1.png", "test/b/1.png"})
     folder.write(image, grey_png(1));
-  EXPECT_EQ(warnings_of([&] { make_files("folder", {{"root", folder.path()}}); }), "");
+  EXPECT_EQ(collect_warnings([&] { make_files("folder", {{"root", folder.path()}}); }), "");
   folder.write("val/b/x.txt", "x");
   folder.write("val/b/.hidden", "x");
-  EXPECT_EQ(warnings_of([&] {
+  EXPECT_EQ(collect_warnings([&] {
               make_files("folder", {{"root", folder.path()}});
             }),
             "warning: 1 file is not JPEG, PNG, WebP, GIF, BMP or TIFF and was ignored: val/b/x.txt; convert it\n");
   for (const char* other : {"train/a/a.avif", "train/a/deep/b.pgm", "train/b/\xFF.jxl"}) folder.write(other, "x");
-  EXPECT_EQ(warnings_of([&] {
+  EXPECT_EQ(collect_warnings([&] {
               make_files("folder", {{"root", folder.path()}});
             }),
             "warning: 4 files are not JPEG, PNG, WebP, GIF, BMP or TIFF and were ignored: train/a/a.avif, "
             "train/a/deep/b.pgm, "
             "train/b/\\xff.jxl, ...; convert them\n");
   EXPECT_TRUE(
-      says(warnings_of([&] {
+      says(collect_warnings([&] {
              make_files("domain_folder", {{"root", folder.path()}, {"validation", 0}, {"test_domains", {"test"}}});
            }),
            "4 files are not JPEG, PNG, WebP, GIF, BMP or TIFF"));
@@ -125,7 +125,7 @@ TEST(DomainFolderSet, WarnsOfClassesThatADomainLacks) {
   const TemporaryFolder folder;
   const auto add = [&](const std::string& names) { folder.write(names + "/1.png", grey_png(1)); };
   const auto warnings = [&] {
-    return warnings_of([&] {
+    return collect_warnings([&] {
       make_files("domain_folder", {{"root", folder.path()}, {"validation", 0}, {"test_domains", {"photo"}}});
     });
   };
@@ -148,14 +148,14 @@ TEST(FolderSet, WarnsOfClassesThatAPartLacks) {
   const TemporaryFolder folder;
   for (const char* image : {"train/a/1.png", "train/b/1.png", "val/a/1.png", "test/b/1.png"})
     folder.write(image, grey_png(1));
-  const std::string warnings = warnings_of([&] { make_files("folder", {{"root", folder.path()}}); });
+  const std::string warnings = collect_warnings([&] { make_files("folder", {{"root", folder.path()}}); });
   EXPECT_TRUE(says(warnings, " has no validation images of 1 of its 2 classes: \"b\"; nothing is measured"));
   EXPECT_TRUE(says(warnings, " has no test images of 1 of its 2 classes: \"a\"; nothing is measured"));
   EXPECT_FALSE(says(warnings, "training images"));
   const TemporaryFolder list;
   list.write("a.png", grey_png(1));
   list.write("manifest.csv", "path,label,split\na.png,cat,train\na.png,cat,test\na.png,dog,test\n");
-  EXPECT_TRUE(says(warnings_of([&] {
+  EXPECT_TRUE(says(collect_warnings([&] {
                      make_files("manifest", {{"root", list.path()}, {"validation", 0}});
                    }),
                    " has no training images of 1 of its 2 classes: \"dog\"; the model cannot learn"));

@@ -37,7 +37,7 @@ double mean_level(const DataSet& set) {
   return sum / count;
 }
 
-std::string message_of(const Json& settings) {
+std::string error_text(const Json& settings) {
   try {
     glyphs(settings);
   } catch (const UsageError& error) {
@@ -133,13 +133,13 @@ TEST(Glyphs, TrainAndTestDomainsCanDiffer) {
 }
 
 TEST(Glyphs, RefusesImpossibleSettings) {
-  EXPECT_NE(message_of({{"domains", {"sketsh"}}}).find("did you mean \"sketch\""), std::string::npos);
-  EXPECT_NE(message_of({{"domains", Json::array()}}).find("empty"), std::string::npos);
-  EXPECT_NE(message_of({{"domains", {"clean"}}, {"test_domains", {"sketch"}}}).find("data.test_domains"),
+  EXPECT_NE(error_text({{"domains", {"sketsh"}}}).find("did you mean \"sketch\""), std::string::npos);
+  EXPECT_NE(error_text({{"domains", Json::array()}}).find("empty"), std::string::npos);
+  EXPECT_NE(error_text({{"domains", {"clean"}}, {"test_domains", {"sketch"}}}).find("data.test_domains"),
             std::string::npos);
-  EXPECT_NE(message_of({{"domains", {"clean", "clean"}}}).find("twice"), std::string::npos);
-  EXPECT_NE(message_of({{"channels", 2}}).find("1 or 3"), std::string::npos);
-  EXPECT_NE(message_of({{"side", 8}}).find("16 to 512"), std::string::npos);
+  EXPECT_NE(error_text({{"domains", {"clean", "clean"}}}).find("twice"), std::string::npos);
+  EXPECT_NE(error_text({{"channels", 2}}).find("1 or 3"), std::string::npos);
+  EXPECT_NE(error_text({{"side", 8}}).find("16 to 512"), std::string::npos);
 }
 
 }  // namespace sparsight::glyphs_test

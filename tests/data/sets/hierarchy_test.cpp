@@ -20,8 +20,8 @@ std::vector<uint8_t> bytes(const at::Tensor& image) {
   return {data, data + image.numel()};
 }
 
-std::string message_of(const Json& settings) {
-  return testing::message_of<UsageError>([&] { hierarchy(settings); });
+std::string error_text(const Json& settings) {
+  return testing::error_text<UsageError>([&] { hierarchy(settings); });
 }
 
 // The 4 x 4 points in the middle of an object, each bright or dark against their mean.
@@ -156,11 +156,11 @@ TEST(Hierarchy, GroupsShowInColourAndShape) {
 }
 
 TEST(Hierarchy, RefusesImpossibleSettings) {
-  EXPECT_NE(message_of({{"groups", 49}}).find("2 to 48"), std::string::npos);
-  EXPECT_NE(message_of({{"classes_per_group", 21}}).find("2 to 20"), std::string::npos);
-  EXPECT_NE(message_of({{"shifts", 5}}).find("1 to 4"), std::string::npos);
-  EXPECT_NE(message_of({{"side", 8}}).find("16 to 512"), std::string::npos);
-  EXPECT_NE(message_of({{"noise", -1.0}}).find("noise"), std::string::npos);
+  EXPECT_NE(error_text({{"groups", 49}}).find("2 to 48"), std::string::npos);
+  EXPECT_NE(error_text({{"classes_per_group", 21}}).find("2 to 20"), std::string::npos);
+  EXPECT_NE(error_text({{"shifts", 5}}).find("1 to 4"), std::string::npos);
+  EXPECT_NE(error_text({{"side", 8}}).find("16 to 512"), std::string::npos);
+  EXPECT_NE(error_text({{"noise", -1.0}}).find("noise"), std::string::npos);
 }
 
 }  // namespace

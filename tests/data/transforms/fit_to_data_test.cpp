@@ -62,7 +62,7 @@ TEST(FitToData, SizesOfZeroFollowTheImage) {
   EXPECT_EQ(run(R"([{"op": "resize", "size": [0]}])", 20, 30).sizes(), (at::IntArrayRef{3, 20, 30}));
   EXPECT_EQ(run(R"([{"op": "center_crop", "size": 0}])", 20, 30).sizes(), (at::IntArrayRef{3, 20, 20}));
   EXPECT_EQ(run(R"([{"op": "random_resized_crop", "size": 0}])", 30, 20).sizes(), (at::IntArrayRef{3, 20, 20}));
-  EXPECT_EQ(testing::message_of<UsageError>([&] { run(R"([{"op": "resize", "size": [0, 5]}])", 20, 30); }),
+  EXPECT_EQ(testing::error_text<UsageError>([&] { run(R"([{"op": "resize", "size": [0, 5]}])", 20, 30); }),
             "resize needs two sides above 0, or one of 0, got size = [0, 5]");
 }
 

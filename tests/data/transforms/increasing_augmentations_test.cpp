@@ -149,10 +149,10 @@ TEST(RandAugmentOfDeit, M34_EachOperationIsAsFrequent) {
 TEST(RandAugmentOfDeit, RefusesMagnitudesAndFillsThatDoNotFit) {
   RandAugmentOptions options = deit();
   options.magnitude = 12;
-  EXPECT_EQ(testing::message_of<UsageError>([&] { make_rand_augment(options); }),
+  EXPECT_EQ(testing::error_text<UsageError>([&] { make_rand_augment(options); }),
             "rand_augment has magnitude 12, but the strongest of operations = \"increasing\" is 10; lower it");
   RandomStream random(0, "test");
-  EXPECT_EQ(testing::message_of<UsageError>([&] { make_rand_augment(deit())(small_picture("grey.pgm"), random); }),
+  EXPECT_EQ(testing::error_text<UsageError>([&] { make_rand_augment(deit())(small_picture("grey.pgm"), random); }),
             "the border's fill has 3 levels, but the images have 1 channels; give one for each, or one for all");
 }
 

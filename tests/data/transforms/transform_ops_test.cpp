@@ -11,7 +11,7 @@
 namespace sparsight::transform_ops_test {
 namespace {
 
-Json settings_of(const std::string& name) {
+Json op_settings(const std::string& name) {
   if (name == "resize") return {{"size", {24, 24}}};
   if (name == "normalize") return {{"preset", "imagenet"}};
   if (name.find("crop") != std::string::npos) return {{"size", 24}};
@@ -19,7 +19,7 @@ Json settings_of(const std::string& name) {
 }
 
 at::Tensor with_op(const std::string& name, const at::Tensor& image, uint64_t seed) {
-  Json step = settings_of(name);
+  Json step = op_settings(name);
   step["op"] = name;
   RandomStream random(seed, "test");
   return TransformPipeline(Json::array({step}), "transforms.train")(image, random);

@@ -22,7 +22,7 @@ using test::DomainCase;
 constexpr int64_t kImages = 4, kSide = 16, kClasses = 3;
 constexpr int64_t kSmallSide = 8;  // of DomainBed's CNN, whose widths are fixed
 
-int64_t side_of(const std::string& model) { return model == "mnist_cnn" ? kSmallSide : kSide; }
+int64_t image_side(const std::string& model) { return model == "mnist_cnn" ? kSmallSide : kSide; }
 
 DomainCase model_case(const std::string& model) {
   std::vector<std::string> settings{"optimizer.name=adam", "optimizer.lr=0.001"};
@@ -39,7 +39,7 @@ DomainCase model_case(const std::string& model) {
     settings.insert(settings.end(), {"model.size=custom", "model.width=16", "model.depth=2", "model.heads=2",
                                      "model.patch=8", "moe.blocks=[-1]", "moe.experts=3", "router.width=8"});
   }
-  return test::domain_case(settings, {2, side_of(model), side_of(model), kClasses});
+  return test::domain_case(settings, {2, image_side(model), image_side(model), kClasses});
 }
 
 std::vector<Batch> random_domains(uint64_t step, int64_t side = kSide) {
@@ -65,7 +65,7 @@ AlgorithmRegistry& domain_algorithms() {
 }
 
 // Settings with which everything of the algorithm happens within four steps.
-Json settings_of(const std::string& name) {
+Json small_settings(const std::string& name) {
   Json settings = Json::object();
   domain_algorithms().get(name).describe([&](const OptionSet& set) {
     for (const char* key : {"anneal", "ib_anneal", "burn_in", "start", "linear_steps", "sma_start"})
@@ -93,7 +93,7 @@ void train(Algorithm& algorithm, uint64_t first, uint64_t steps, int64_t side) {
   for (uint64_t step = first; step < first + steps; ++step) {
     const UpdateResult result = test::update(algorithm, random_domains(step, side), step);
     EXPECT_EQ(result.not_finite, "") << "step " << step;
-    const Json means = test::means_of(result);
+    const Json means = test::mean_metrics(result);
     for (const auto& [name, value] : means.items())
       EXPECT_TRUE(!value.is_number() || std::isfinite(value.get<double>())) << name;
     if (step % 2 == 1) algorithm.validated(1 + 0.1 * static_cast<double>(step));
@@ -102,9 +102,9 @@ void train(Algorithm& algorithm, uint64_t first, uint64_t steps, int64_t side) {
 
 void check(const std::string& name, const std::string& model) {
   const DomainCase made = model_case(model), other = model_case(model);
-  const auto algorithm = domain_algorithms().make(name, settings_of(name), "algorithm", made.context);
+  const auto algorithm = domain_algorithms().make(name, small_settings(name), "algorithm", made.context);
   const NamedTensors start = copied(named_weights(*made.model));
-  const int64_t side = side_of(model);
+  const int64_t side = image_side(model);
   train(*algorithm, 0, 2, side);
   EXPECT_FALSE(same(named_weights(*made.model), start)) << "no weight has changed";
   // As a checkpoint keeps it.
@@ -114,7 +114,7 @@ void check(const std::string& name, const std::string& model) {
     const at::NoGradGuard no_grad;
     for (const auto& [weight, value] : named_weights(*other.model)) value.zero_();
   }
-  const auto resumed = domain_algorithms().make(name, settings_of(name), "algorithm", other.context);
+  const auto resumed = domain_algorithms().make(name, small_settings(name), "algorithm", other.context);
   LoadOptions strict;
   strict.strict = true;
   load_weights(*other.model, copied(named_weights(*made.model)), strict);
@@ -156,7 +156,7 @@ TEST(DomainAlgorithms, NeedABatchOfEachDomain) {
   DomainCase made = model_case("cnn");
   made.context.config["loader"]["per_domain"] = false;
   for (const std::string& name : domain_algorithms().names())
-    EXPECT_NE(testing::message_of<UsageError>([&] {
+    EXPECT_NE(testing::error_text<UsageError>([&] {
                 domain_algorithms().make(name, Json::object(), "algorithm", made.context);
               }).find("set loader.per_domain = true"),
               std::string::npos)
@@ -169,9 +169,9 @@ TEST(DomainAlgorithms, ASingleDomainIsRefusedOrTrainedOn) {
     SCOPED_TRACE(name);
     DomainCase made = model_case("cnn");
     made.context.data.domains = {"only"};
-    const auto make = [&] { return domain_algorithms().make(name, settings_of(name), "algorithm", made.context); };
+    const auto make = [&] { return domain_algorithms().make(name, small_settings(name), "algorithm", made.context); };
     if (domain_algorithms().facts(name).domains > 1) {
-      EXPECT_NE(testing::message_of<UsageError>(make).find("needs at least 2 training domains, the data set has 1"),
+      EXPECT_NE(testing::error_text<UsageError>(make).find("needs at least 2 training domains, the data set has 1"),
                 std::string::npos);
       continue;
     }
@@ -182,7 +182,7 @@ TEST(DomainAlgorithms, ASingleDomainIsRefusedOrTrainedOn) {
   // Nor where the data have more, but a step sees one.
   const auto cad = domain_algorithms().make("cad", Json::object(), "algorithm", model_case("cnn").context);
   EXPECT_NE(
-      testing::message_of([&] { test::update(*cad, {random_domains(0)[0]}); }).find("at least 2 training domains"),
+      testing::error_text([&] { test::update(*cad, {random_domains(0)[0]}); }).find("at least 2 training domains"),
       std::string::npos);
 }
 
@@ -190,7 +190,7 @@ TEST(DomainAlgorithms, MixedBatchesAreRefused) {
   const auto irm = domain_algorithms().make("irm", Json::object(), "algorithm", model_case("cnn").context);
   std::vector<Batch> domains = random_domains(0);
   domains[0].domains[1] = 2;
-  EXPECT_NE(testing::message_of([&] { test::update(*irm, domains); }).find("images of several domains"),
+  EXPECT_NE(testing::error_text([&] { test::update(*irm, domains); }).find("images of several domains"),
             std::string::npos);
 }
 

@@ -38,7 +38,7 @@ inline DomainCase domain_case(const std::vector<std::string>& settings, const Im
   return made;
 }
 
-inline at::Tensor weight_of(const ImageModel& model, const std::string& name) {
+inline at::Tensor find_weight(const ImageModel& model, const std::string& name) {
   for (const auto& [other, tensor] : named_weights(model))
     if (other == name) return tensor;
   return {};
@@ -52,15 +52,15 @@ inline DomainCase hand_case(const std::vector<std::string>& optimizer = {"optimi
   settings.insert(settings.end(), optimizer.begin(), optimizer.end());
   DomainCase made = domain_case(settings, {1, 1, 2, 2});
   const at::NoGradGuard no_grad;
-  weight_of(*made.model, "embed.weight").copy_(at::eye(2));
-  weight_of(*made.model, "embed.bias").zero_();
-  weight_of(*made.model, "head.weight").zero_();
-  weight_of(*made.model, "head.bias").zero_();
+  find_weight(*made.model, "embed.weight").copy_(at::eye(2));
+  find_weight(*made.model, "embed.bias").zero_();
+  find_weight(*made.model, "head.weight").zero_();
+  find_weight(*made.model, "head.bias").zero_();
   return made;
 }
 
-inline std::shared_ptr<Algorithm> algorithm_of(const DomainCase& made, const std::string& name,
-                                               const Json& settings = Json::object()) {
+inline std::shared_ptr<Algorithm> make_algorithm(const DomainCase& made, const std::string& name,
+                                                 const Json& settings = Json::object()) {
   return algorithms().make(name, settings, "algorithm", made.context);
 }
 
@@ -86,7 +86,7 @@ inline UpdateResult update(Algorithm& algorithm, const std::vector<Batch>& batch
   return algorithm.update(minibatches, context);
 }
 
-inline Json means_of(const UpdateResult& result) {
+inline Json mean_metrics(const UpdateResult& result) {
   Json line = Json::object();
   result.means.write_to(line);
   return line;

@@ -27,10 +27,10 @@ at::Tensor matrix(const std::vector<double>& values) { return at::tensor(values)
 
 void set_head(const test::DomainCase& made, const std::vector<double>& values) {
   const at::NoGradGuard no_grad;
-  test::weight_of(*made.model, "head.weight").copy_(matrix(values));
+  test::find_weight(*made.model, "head.weight").copy_(matrix(values));
 }
 
-at::Tensor head(const test::DomainCase& made) { return test::weight_of(*made.model, "head.weight"); }
+at::Tensor head(const test::DomainCase& made) { return test::find_weight(*made.model, "head.weight"); }
 
 }  // namespace
 
@@ -45,7 +45,7 @@ TEST(DomainMixup, G32_MixesTwoImagesByHand) {
 // Both domains have the same image and label, so that any lambda gives the step of ERM: from W = 0, p - y = (-.5,.5).
 TEST(DomainMixup, G32_AStepByHand) {
   const test::DomainCase made = test::hand_case();
-  test::update(*test::algorithm_of(made, "domain_mixup"),
+  test::update(*test::make_algorithm(made, "domain_mixup"),
                {test::hand_batch(0, {1}, {0}), test::hand_batch(1, {1}, {0})});
   EXPECT_TRUE(near(head(made), matrix({.5, -.5, -.5, .5}), 1e-5));
 }
@@ -77,9 +77,9 @@ TEST(DomainMixup, PairsEveryDomainWithAnother) {
 TEST(GroupDro, G32_AStepByHand) {
   const test::DomainCase made = test::hand_case();
   set_head(made, {1, 0, 0, 0});
-  const auto algorithm = test::algorithm_of(made, "group_dro", {{"eta", 1}});
+  const auto algorithm = test::make_algorithm(made, "group_dro", {{"eta", 1}});
   const UpdateResult result = test::update(*algorithm, {test::hand_batch(0, {1}, {0}), test::hand_batch(1, {1}, {1})});
-  EXPECT_NEAR(test::means_of(result).at("loss").get<double>(), 1.044321, 1e-5);
+  EXPECT_NEAR(test::mean_metrics(result).at("loss").get<double>(), 1.044321, 1e-5);
   EXPECT_TRUE(near(test::state_tensor(*algorithm, "group_dro/q"), at::tensor({.268941, .731059}), 1e-5));
   EXPECT_TRUE(near(head(made), matrix({1 - .462117, .462117, .462117, -.462117}), 1e-5));
 }
@@ -88,21 +88,21 @@ TEST(GroupDro, G32_AStepByHand) {
 // (1,-1) with p = .880797, so that grad R_j has -+ .119203. beta = .5: (.5 + .5 * .119203) / 2 = .279801.
 TEST(Mldg, G32_AStepByHand) {
   const test::DomainCase made = test::hand_case();
-  const auto algorithm = test::algorithm_of(made, "mldg", {{"beta", .5}, {"meta_test", 1}});
+  const auto algorithm = test::make_algorithm(made, "mldg", {{"beta", .5}, {"meta_test", 1}});
   test::update(*algorithm, {test::hand_batch(0, {1}, {0}), test::hand_batch(1, {1}, {0})});
   EXPECT_TRUE(near(head(made), matrix({.279801, -.279801, -.279801, .279801}), 1e-5));
 }
 
 TEST(Mldg, PairsTrainingDomainsWithTestDomainsInTurn) {
-  const auto pairs_of = [](const std::vector<size_t>& order, int64_t tests) {
+  const auto make_pairs = [](const std::vector<size_t>& order, int64_t tests) {
     std::vector<std::pair<size_t, size_t>> pairs;
     for (const MetaPair& pair : meta_pairs(order, tests)) pairs.emplace_back(pair.train, pair.test);
     return pairs;
   };
   using Pairs = std::vector<std::pair<size_t, size_t>>;
-  EXPECT_EQ(pairs_of({2, 0, 3, 1, 4}, 2), (Pairs{{2, 1}, {0, 4}, {3, 1}}));
-  EXPECT_EQ(pairs_of({1, 0, 2}, 2), (Pairs{{1, 0}}));
-  EXPECT_EQ(pairs_of({1, 0}, 2), (Pairs{{1, 0}}));
+  EXPECT_EQ(make_pairs({2, 0, 3, 1, 4}, 2), (Pairs{{2, 1}, {0, 4}, {3, 1}}));
+  EXPECT_EQ(make_pairs({1, 0, 2}, 2), (Pairs{{1, 0}}));
+  EXPECT_EQ(make_pairs({1, 0}, 2), (Pairs{{1, 0}}));
 }
 
 // Rows (0,0,3): mean 1, variance 3, content (-1,-1,2)/sqrt(3); (2,4,6): mean 4, variance 4, content (-1,0,1).
@@ -124,7 +124,7 @@ TEST(SagNet, G32_RandomisesTwoVectorsByHand) {
 // (1,0) of label 0 and (0,1) of label 1, each moves W by half of [[.5,-.5],[-.5,.5]]. The head stays in the third step.
 TEST(SagNet, G32_TheHeadFollowsTheContentOnly) {
   const test::DomainCase made = test::hand_case();
-  const auto algorithm = test::algorithm_of(made, "sagnet", {{"adversary", 5}});
+  const auto algorithm = test::make_algorithm(made, "sagnet", {{"adversary", 5}});
   const at::Tensor style = test::state_tensor(*algorithm, "style/0.weight").clone();
   test::update(*algorithm, {test::hand_batch(0, {1, -1}, {0, 1})});
   EXPECT_TRUE(near(head(made), matrix({.5, -.5, -.5, .5}), 1e-4));
@@ -146,9 +146,9 @@ TEST(Rsc, G32_MasksByHand) {
 TEST(Rsc, G32_AStepByHand) {
   const test::DomainCase made = test::hand_case();
   set_head(made, {1, 0, 0, 2});
-  const auto algorithm = test::algorithm_of(made, "rsc", {{"drop_features", .5}, {"drop_images", .5}});
+  const auto algorithm = test::make_algorithm(made, "rsc", {{"drop_features", .5}, {"drop_images", .5}});
   const UpdateResult result = test::update(*algorithm, {test::hand_batch(0, {1, -1}, {0, 1})});
-  EXPECT_NEAR(test::means_of(result).at("loss").get<double>(), .180925, 1e-5);
+  EXPECT_NEAR(test::mean_metrics(result).at("loss").get<double>(), .180925, 1e-5);
   EXPECT_TRUE(near(head(made), matrix({1.158184, -.023713, -.158184, 2.023713}), 1e-4));
 }
 
@@ -163,7 +163,7 @@ TEST(GradientMasks, ByHand) {
 // Domains that contradict each other in everything move nothing.
 TEST(GradientMasks, ContradictingDomainsMoveNothing) {
   const test::DomainCase made = test::hand_case();
-  test::update(*test::algorithm_of(made, "and_mask"), {test::hand_batch(0, {1}, {0}), test::hand_batch(1, {1}, {1})});
+  test::update(*test::make_algorithm(made, "and_mask"), {test::hand_batch(0, {1}, {0}), test::hand_batch(1, {1}, {1})});
   EXPECT_TRUE(near(head(made), matrix({0, 0, 0, 0}), 0));
 }
 
@@ -197,9 +197,9 @@ TEST(Iga, AStepFollowsItsObjective) {
   }
   const test::DomainCase made = test::hand_case();
   set_head(made, start);
-  const UpdateResult result = test::update(*test::algorithm_of(made, "iga", {{"penalty", kPenalty}}),
+  const UpdateResult result = test::update(*test::make_algorithm(made, "iga", {{"penalty", kPenalty}}),
                                            {test::hand_batch(0, {1, -1}, {0, 0}), test::hand_batch(1, {1, 1}, {1, 0})});
-  EXPECT_NEAR(test::means_of(result).at("loss").get<double>(), objective(start), 1e-5);
+  EXPECT_NEAR(test::mean_metrics(result).at("loss").get<double>(), objective(start), 1e-5);
   EXPECT_TRUE(near(head(made), matrix(expected), 1e-4));
 }
 
@@ -223,7 +223,7 @@ TEST(Transfer, GdaIsAStepOfPlainSgdByHand) {
   const test::DomainCase made =
       test::hand_case({"optimizer.name=adam", "optimizer.lr=0.5", "optimizer.weight_decay=0.3"});
   set_head(made, {0, 0, 0, 0});
-  const auto algorithm = test::algorithm_of(made, "transfer", {{"gda", true}});
+  const auto algorithm = test::make_algorithm(made, "transfer", {{"gda", true}});
   const std::vector<Batch> domains{test::hand_batch(0, {1}, {0}), test::hand_batch(1, {1}, {0})};
   test::update(*algorithm, domains);
   EXPECT_TRUE(near(head(made), matrix({.25, -.25, -.25, .25}), 1e-5));
@@ -239,9 +239,9 @@ TEST(Eqrm, ABurnInThatIsNoWholeNumberIsRoundedUp) {
   for (const uint64_t step : {0, 1, 2}) {
     const test::DomainCase made = test::hand_case();
     set_head(made, {.5, -.5, -.5, .5});
-    const UpdateResult result = test::update(*test::algorithm_of(made, "eqrm", {{"burn_in", 1.5}}),
+    const UpdateResult result = test::update(*test::make_algorithm(made, "eqrm", {{"burn_in", 1.5}}),
                                              {test::hand_batch(0, {1}, {0}), test::hand_batch(1, {1}, {1})}, step);
-    const double loss = test::means_of(result).at("loss");
+    const double loss = test::mean_metrics(result).at("loss");
     if (step < 2)
       EXPECT_NEAR(loss, 1.126928, 1e-5) << step;
     else

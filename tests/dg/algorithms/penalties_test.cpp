@@ -33,11 +33,11 @@ using test::near;
 test::DomainCase still_case() {
   test::DomainCase made = test::hand_case({"optimizer.name=adam", "optimizer.lr=0"});
   const at::NoGradGuard no_grad;
-  test::weight_of(*made.model, "head.weight").copy_(at::tensor({1.f, 0.f, 0.f, 0.f}).view({2, 2}));
+  test::find_weight(*made.model, "head.weight").copy_(at::tensor({1.f, 0.f, 0.f, 0.f}).view({2, 2}));
   return made;
 }
 
-double number(const UpdateResult& result, const std::string& name) { return test::means_of(result).at(name); }
+double number(const UpdateResult& result, const std::string& name) { return test::mean_metrics(result).at(name); }
 
 // How many updates Adam has made since it was new.
 double adam_steps(const Algorithm& algorithm) {
@@ -47,7 +47,7 @@ double adam_steps(const Algorithm& algorithm) {
 void expect_annealed(const std::string& name, const std::vector<Batch>& batches, double risk, double penalty) {
   constexpr double kLambda = 10;
   const test::DomainCase made = still_case();
-  const auto algorithm = test::algorithm_of(made, name, {{"lambda", kLambda}, {"anneal", 2}});
+  const auto algorithm = test::make_algorithm(made, name, {{"lambda", kLambda}, {"anneal", 2}});
   for (uint64_t step = 0; step < 4; ++step) {
     SCOPED_TRACE(step);
     const UpdateResult result = test::update(*algorithm, batches, step);
@@ -103,7 +103,7 @@ TEST(FeatureDistance, G26_MmdMatchesAHandComputedCase) {
 // The objective adds gamma times the distance: two domains of the same image have none, so that the loss is the risk.
 TEST(Coral, G26_IdenticalDomainsHaveNoPenalty) {
   for (const char* name : {"coral", "mmd"}) {
-    const auto algorithm = test::algorithm_of(still_case(), name, {{"gamma", 7}});
+    const auto algorithm = test::make_algorithm(still_case(), name, {{"gamma", 7}});
     const UpdateResult result =
         test::update(*algorithm, {test::hand_batch(0, {1, -1}, {0, 0}), test::hand_batch(1, {1, -1}, {0, 0})});
     EXPECT_NEAR(number(result, "penalty"), 0, 1e-6) << name;
@@ -144,7 +144,7 @@ TEST(Fishr, G29_VariancesEqualThoseOfGradientsOfSingleImages) {
 
 // lambda counts from the anneal step on, where Adam is new.
 TEST(Fishr, G29_BeginsAtItsAnnealStep) {
-  const auto algorithm = test::algorithm_of(still_case(), "fishr", {{"lambda", 1000}, {"anneal", 1}, {"ema", 0.5}});
+  const auto algorithm = test::make_algorithm(still_case(), "fishr", {{"lambda", 1000}, {"anneal", 1}, {"ema", 0.5}});
   const std::vector<Batch> batches{test::hand_batch(0, {1, -1}, {0, 0}), test::hand_batch(1, {1, 1}, {0, 0})};
   const UpdateResult first = test::update(*algorithm, batches, 0), second = test::update(*algorithm, batches, 1);
   const double risk = (3 * .313262 + 1.313262) / 4;
@@ -167,7 +167,7 @@ TEST(Miro, G31_RegulariserAtTheStart) {
       test::domain_case({"model.name=vit", "model.size=custom", "model.width=16", "model.depth=2", "model.heads=2",
                          "model.patch=4", "moe.blocks=[]", "optimizer.name=adam"},
                         {1, 8, 8, 2});
-  const auto algorithm = test::algorithm_of(made, "miro", {{"lambda", .1}});
+  const auto algorithm = test::make_algorithm(made, "miro", {{"lambda", .1}});
   Batch batch;
   batch.images = test::random_tensor({4, 1, 8, 8}, 2, at::kFloat).abs();
   batch.labels = at::tensor({0, 1, 1, 0}, at::kLong);

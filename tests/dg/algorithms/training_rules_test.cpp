@@ -30,7 +30,7 @@ DomainCase tiny_gmoe(const std::vector<std::string>& optimizer) {
   return test::domain_case(settings, {1, 8, 8, 2});
 }
 
-Batch images_of(int64_t domain, uint64_t seed) {
+Batch make_images(int64_t domain, uint64_t seed) {
   Batch batch;
   batch.images = test::random_tensor({6, 1, 8, 8}, seed, at::kFloat).abs();
   batch.labels = at::arange(6).remainder(2);
@@ -38,13 +38,13 @@ Batch images_of(int64_t domain, uint64_t seed) {
   return batch;
 }
 
-NamedTensors weights_of(const ImageModel& model) {
+NamedTensors clone_weights(const ImageModel& model) {
   NamedTensors copy;
   for (const auto& [name, tensor] : named_weights(model)) copy.emplace_back(name, tensor.detach().clone());
   return copy;
 }
 
-at::Tensor state_of(const NamedTensors& tensors, const std::string& wanted) {
+at::Tensor find_state(const NamedTensors& tensors, const std::string& wanted) {
   for (const auto& [name, tensor] : tensors)
     if (name == wanted) return tensor;
   return {};
@@ -64,13 +64,13 @@ WeightSegment segment(double loss, int64_t number) {
 }
 
 // Segment i has the weight i.
-LossValley valley_of(const std::vector<double>& losses) {
+LossValley make_valley(const std::vector<double>& losses) {
   LossValley valley({});
   for (size_t i = 0; i < losses.size(); ++i) valley.add(segment(losses[i], static_cast<int64_t>(i)));
   return valley;
 }
 
-double result_of(const LossValley& valley) { return valley.average().at(0).second.item<double>(); }
+double average_value(const LossValley& valley) { return valley.average().at(0).second.item<double>(); }
 
 using Numbers = std::vector<int64_t>;
 
@@ -81,8 +81,8 @@ TEST(Erm, G23_AStepOfGmoeAddsTheAuxiliaryLossesAndDecaysByTheGradient) {
   constexpr double kRate = .01, kDecay = .1;
   const DomainCase made =
       tiny_gmoe({"optimizer.name=adam", "optimizer.lr=0.01", "optimizer.weight_decay=0.1", "train.no_decay=[]"});
-  const std::vector<Batch> batches{images_of(0, 1)};
-  const auto algorithm = test::algorithm_of(made, "erm");
+  const std::vector<Batch> batches{make_images(0, 1)};
+  const auto algorithm = test::make_algorithm(made, "erm");
   const ModelOutput output = made.model->forward({.images = batches[0].images,
                                                   .mode = ForwardMode::training(),
                                                   .random = {5, 0},
@@ -108,7 +108,7 @@ TEST(Erm, G23_AStepOfGmoeAddsTheAuxiliaryLossesAndDecaysByTheGradient) {
     expected.push_back(w.detach() - kRate * g / (g.abs() + 1e-8));
     certain.push_back(g.abs() > 1e-6);
   }
-  const Json means = test::means_of(test::update(*algorithm, batches));
+  const Json means = test::mean_metrics(test::update(*algorithm, batches));
   EXPECT_NEAR(means.at("loss").get<double>(), total.item<double>(), 1e-6);
   EXPECT_NEAR(means.at("task_loss").get<double>(), risk.item<double>(), 1e-6);
   for (const NamedLoss& loss : output.losses)
@@ -131,13 +131,13 @@ TEST(Dann, G27_AlternatesDiscriminatorAndModel) {
   }
   for (const char* name : {"dann", "cdann"}) {
     const DomainCase made = tiny_gmoe({"optimizer.name=adam"});
-    const auto algorithm = test::algorithm_of(made, name, {{"d_steps", 2}, {"grad_penalty", .5}});
+    const auto algorithm = test::make_algorithm(made, name, {{"d_steps", 2}, {"grad_penalty", .5}});
     at::Tensor discriminator;
     for (uint64_t step = 0; step < 6; ++step) {
-      const NamedTensors before = weights_of(*made.model);
-      test::update(*algorithm, {images_of(0, 1), images_of(1, 2)}, step);
+      const NamedTensors before = clone_weights(*made.model);
+      test::update(*algorithm, {make_images(0, 1), make_images(1, 2)}, step);
       const bool turn = discriminator_turn(static_cast<int64_t>(step) + 1, 2);
-      EXPECT_EQ(same(weights_of(*made.model), before), turn) << name << " step " << step;
+      EXPECT_EQ(same(clone_weights(*made.model), before), turn) << name << " step " << step;
       const at::Tensor now = test::state_tensor(*algorithm, "discriminator/0.weight").clone();
       if (discriminator.defined()) {
         EXPECT_EQ(at::equal(now, discriminator), !turn) << name << " step " << step;
@@ -151,8 +151,8 @@ TEST(Dann, G27_AlternatesDiscriminatorAndModel) {
 TEST(Adrmx, TheDiscriminatorHasDropout) {
   const auto loss_with = [](double dropout) {
     const DomainCase made = tiny_gmoe({"optimizer.name=adam"});
-    const auto algorithm = test::algorithm_of(made, "adrmx", {{"mlp_depth", 3}, {"mlp_dropout", dropout}});
-    return test::means_of(test::update(*algorithm, {images_of(0, 1), images_of(1, 2)}))
+    const auto algorithm = test::make_algorithm(made, "adrmx", {{"mlp_depth", 3}, {"mlp_dropout", dropout}});
+    return test::mean_metrics(test::update(*algorithm, {make_images(0, 1), make_images(1, 2)}))
         .at("discriminator_loss")
         .get<double>();
   };
@@ -168,15 +168,15 @@ TEST(Dann, G27_GradientPenaltyEqualsNumericDerivatives) {
 
   const at::Tensor input = test::random_tensor({3, 4}, 1), labels = at::tensor({0, 1, 1}, at::kLong);
   const at::Tensor w1 = test::random_tensor({5, 4}, 2), w2 = test::random_tensor({2, 5}, 3);
-  const auto logits_of = [&](const at::Tensor& x) { return at::linear(at::linear(x, w1).tanh(), w2); };
-  const auto penalty = [&] { return input_gradient_penalty(logits_of(input), labels, input); };
+  const auto compute_logits = [&](const at::Tensor& x) { return at::linear(at::linear(x, w1).tanh(), w2); };
+  const auto penalty = [&] { return input_gradient_penalty(compute_logits(input), labels, input); };
   input.set_requires_grad(true);
   const double got = penalty().item<double>();
   double squares = 0;
   {
     const at::NoGradGuard no_grad;
     const auto sum = [&] {
-      return at::cross_entropy_loss(logits_of(input), labels, {}, at::Reduction::Sum).item<double>();
+      return at::cross_entropy_loss(compute_logits(input), labels, {}, at::Reduction::Sum).item<double>();
     };
     double* x = input.data_ptr<double>();
     for (int64_t i = 0; i < input.numel(); ++i) {
@@ -209,15 +209,15 @@ TEST(Dann, ClassesCountTheSameInTheConditionalLoss) {
 TEST(Fish, G28_OneDomainAtFullRateIsAnAdamStepAndRateZeroStays) {
   const std::vector<std::string> adam{"optimizer.name=adam", "optimizer.lr=0.01"};
   const DomainCase erm = tiny_gmoe(adam), full = tiny_gmoe(adam), half = tiny_gmoe(adam), zero = tiny_gmoe(adam);
-  const NamedTensors start = weights_of(*erm.model);
-  test::update(*test::algorithm_of(erm, "erm"), {images_of(0, 1)});
-  test::update(*test::algorithm_of(full, "fish", {{"meta_lr", 1}}), {images_of(0, 1)});
-  test::update(*test::algorithm_of(zero, "fish", {{"meta_lr", 0}}), {images_of(0, 1)});
-  test::update(*test::algorithm_of(half, "fish", {{"meta_lr", .5}}), {images_of(0, 1)});
-  EXPECT_TRUE(same(weights_of(*full.model), weights_of(*erm.model)));
-  EXPECT_TRUE(same(weights_of(*zero.model), start));
-  EXPECT_FALSE(same(weights_of(*full.model), start));
-  const NamedTensors ends = weights_of(*erm.model), middle = weights_of(*half.model);
+  const NamedTensors start = clone_weights(*erm.model);
+  test::update(*test::make_algorithm(erm, "erm"), {make_images(0, 1)});
+  test::update(*test::make_algorithm(full, "fish", {{"meta_lr", 1}}), {make_images(0, 1)});
+  test::update(*test::make_algorithm(zero, "fish", {{"meta_lr", 0}}), {make_images(0, 1)});
+  test::update(*test::make_algorithm(half, "fish", {{"meta_lr", .5}}), {make_images(0, 1)});
+  EXPECT_TRUE(same(clone_weights(*full.model), clone_weights(*erm.model)));
+  EXPECT_TRUE(same(clone_weights(*zero.model), start));
+  EXPECT_FALSE(same(clone_weights(*full.model), start));
+  const NamedTensors ends = clone_weights(*erm.model), middle = clone_weights(*half.model);
   for (size_t i = 0; i < start.size(); ++i)
     EXPECT_TRUE(near(middle[i].second, (start[i].second + ends[i].second) / 2, 1e-6)) << start[i].first;
 }
@@ -225,8 +225,8 @@ TEST(Fish, G28_OneDomainAtFullRateIsAnAdamStepAndRateZeroStays) {
 // The inner optimiser goes on where it was: after two updates of two domains it has taken four steps.
 TEST(Fish, G28_TheInnerOptimiserKeepsItsState) {
   const DomainCase made = tiny_gmoe({"optimizer.name=adam"});
-  const auto fish = test::algorithm_of(made, "fish");
-  for (uint64_t step = 0; step < 2; ++step) test::update(*fish, {images_of(0, 1), images_of(1, 2)}, step);
+  const auto fish = test::make_algorithm(made, "fish");
+  for (uint64_t step = 0; step < 2; ++step) test::update(*fish, {make_images(0, 1), make_images(1, 2)}, step);
   EXPECT_EQ(test::state_tensor(*fish, "optimizer/head.weight/step").item<double>(), 4);
 }
 
@@ -235,7 +235,7 @@ TEST(Fish, G28_TheInnerOptimiserKeepsItsState) {
 // averaged, and with 15 all of 10 ... 15 are above the threshold.
 TEST(LossValley, G30_StartsAveragesAndEnds) {
   std::vector<double> losses{5, 4, 3, 2, 1, 1.1, 1.2, 1.1, 1.2, 1.3, 2, 2, 2, 2, 2};
-  LossValley valley = valley_of({losses.begin(), losses.begin() + 6});
+  LossValley valley = make_valley({losses.begin(), losses.begin() + 6});
   EXPECT_FALSE(valley.has_started());
   valley.add(segment(losses[6], 6));
   EXPECT_TRUE(valley.has_started());
@@ -249,44 +249,44 @@ TEST(LossValley, G30_StartsAveragesAndEnds) {
   valley.add(segment(1, 16));  // too late
   valley = valley.finished();
   EXPECT_EQ(valley.averaged(), (Numbers{4, 5, 6, 7, 8, 9}));
-  EXPECT_NEAR(result_of(valley), 6.5, 1e-6);
+  EXPECT_NEAR(average_value(valley), 6.5, 1e-6);
 }
 
 // It starts with 3 once 5 is there, and 0 to 2 are below the threshold too; at the end 4 and 5 follow.
 TEST(LossValley, G30_LooksBackAndTakesTheRestAtTheEnd) {
-  LossValley valley = valley_of({1.3, 1.2, 1.15, 1, 1.1, 1.2});
+  LossValley valley = make_valley({1.3, 1.2, 1.15, 1, 1.1, 1.2});
   EXPECT_EQ(valley.averaged(), (Numbers{0, 1, 2, 3}));
   valley = valley.finished();
   EXPECT_EQ(valley.averaged(), (Numbers{0, 1, 2, 3, 4, 5}));
-  EXPECT_NEAR(result_of(valley), 2.5, 1e-6);
+  EXPECT_NEAR(average_value(valley), 2.5, 1e-6);
 }
 
 // From segment 3 on, no loss of the rest is below the threshold 1.43.
 TEST(LossValley, G30_AtTheEndOnlyWhatIsInTheValley) {
-  LossValley valley = valley_of({1, 1.1, 1.2, 2, 2, 2});
+  LossValley valley = make_valley({1, 1.1, 1.2, 2, 2, 2});
   valley = valley.finished();
   EXPECT_EQ(valley.averaged(), (Numbers{0, 1, 2}));
-  EXPECT_NEAR(result_of(valley), 1, 1e-6);
+  EXPECT_NEAR(average_value(valley), 1, 1e-6);
 }
 
 TEST(LossValley, G30_WithoutAStartTheLastSegmentIsTheResult) {
-  LossValley valley = valley_of({5, 4, 3, 2, 1});
+  LossValley valley = make_valley({5, 4, 3, 2, 1});
   EXPECT_TRUE(valley.average().empty());
   valley = valley.finished();
   EXPECT_TRUE(valley.averaged().empty());
-  EXPECT_EQ(result_of(valley), 4);
+  EXPECT_EQ(average_value(valley), 4);
 }
 
 // The algorithm: segments between evaluations; the result is the mean of the weights after each of their steps.
 TEST(Swad, G30_AveragesTheWeightsOfItsSegments) {
   const DomainCase made = tiny_gmoe({"optimizer.name=adam", "optimizer.lr=0.01"});
-  const auto swad = test::algorithm_of(made, "swad", {{"start", 1}, {"end", 1}});
+  const auto swad = test::make_algorithm(made, "swad", {{"start", 1}, {"end", 1}});
   std::vector<at::Tensor> heads;
   uint64_t step = 0;
   for (const double loss : {1.0, 1.1, 9.0}) {
     for (int i = 0; i < 2; ++i) {
-      test::update(*swad, {images_of(0, 1)}, step++);
-      heads.push_back(test::weight_of(*made.model, "head.weight").detach().clone());
+      test::update(*swad, {make_images(0, 1)}, step++);
+      heads.push_back(test::find_weight(*made.model, "head.weight").detach().clone());
     }
     EXPECT_EQ(swad->weight_average(), nullptr);
     swad->validated(loss);
@@ -315,24 +315,24 @@ TEST(ErmPlusPlus, DividesTheRateOnPlateaus) {
 
 TEST(ErmPlusPlus, TrainsTheHeadFirst) {
   const DomainCase made = tiny_gmoe({"optimizer.name=adam", "optimizer.lr=0.01"});
-  const auto algorithm = test::algorithm_of(made, "erm_pp", {{"linear_steps", 1}, {"sma_start", 2}});
-  const NamedTensors start = weights_of(*made.model);
-  test::update(*algorithm, {images_of(0, 1)}, 0);
+  const auto algorithm = test::make_algorithm(made, "erm_pp", {{"linear_steps", 1}, {"sma_start", 2}});
+  const NamedTensors start = clone_weights(*made.model);
+  test::update(*algorithm, {make_images(0, 1)}, 0);
   for (const auto& [name, tensor] : start)
-    EXPECT_NE(at::equal(test::weight_of(*made.model, name), tensor), name.starts_with("head.")) << name;
-  const NamedTensors after = weights_of(*made.model);
-  test::update(*algorithm, {images_of(0, 1)}, 1);
-  EXPECT_FALSE(at::equal(test::weight_of(*made.model, "cls_token"), state_of(after, "cls_token")));
-  EXPECT_TRUE(at::equal(test::state_tensor(*algorithm, "ema/cls_token"), test::weight_of(*made.model, "cls_token")));
+    EXPECT_NE(at::equal(test::find_weight(*made.model, name), tensor), name.starts_with("head.")) << name;
+  const NamedTensors after = clone_weights(*made.model);
+  test::update(*algorithm, {make_images(0, 1)}, 1);
+  EXPECT_FALSE(at::equal(test::find_weight(*made.model, "cls_token"), find_state(after, "cls_token")));
+  EXPECT_TRUE(at::equal(test::state_tensor(*algorithm, "ema/cls_token"), test::find_weight(*made.model, "cls_token")));
 }
 
 TEST(ErmSma, AveragesFromItsStart) {
   const DomainCase made = tiny_gmoe({"optimizer.name=adam", "optimizer.lr=0.01"});
-  const auto sma = test::algorithm_of(made, "erm_sma", {{"start", 1}});
+  const auto sma = test::make_algorithm(made, "erm_sma", {{"start", 1}});
   std::vector<at::Tensor> heads;
   for (uint64_t step = 0; step < 3; ++step) {
-    test::update(*sma, {images_of(0, 1)}, step);
-    heads.push_back(test::weight_of(*made.model, "head.weight").detach().clone());
+    test::update(*sma, {make_images(0, 1)}, step);
+    heads.push_back(test::find_weight(*made.model, "head.weight").detach().clone());
   }
   EXPECT_TRUE(near(test::state_tensor(*sma, "ema/head.weight"), (heads[1] + heads[2]) / 2, 1e-6));
 }

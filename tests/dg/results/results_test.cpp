@@ -34,7 +34,7 @@ ordered_json line(double accuracy, const ordered_json& more = ordered_json::obje
   return all;
 }
 
-std::vector<DgResult> results_of(const std::vector<ordered_json>& lines) {
+std::vector<DgResult> make_results(const std::vector<ordered_json>& lines) {
   std::vector<std::string> warnings;
   std::vector<DgResult> results;
   for (const ordered_json& one : lines)
@@ -106,17 +106,17 @@ TEST(DgResults, RunsOfOtherSettingsOrImagesAreApart) {
   const auto settings = [](double lr) {
     return ordered_json{{"settings", {{"optimizer.lr", lr}, {"loader.batch", 8}}}};
   };
-  const std::vector<DgResult> two = results_of({line(.5, settings(0.01)), line(.6, settings(0.02))});
+  const std::vector<DgResult> two = make_results({line(.5, settings(0.01)), line(.6, settings(0.02))});
   EXPECT_EQ(two[0].name.algorithm, "ERM (vit, optimizer.lr=0.01)");
   EXPECT_EQ(two[1].name.algorithm, "ERM (vit, optimizer.lr=0.02)");
   EXPECT_EQ(dg_tables(two).front().rows.size(), 2u);
-  const std::vector<DgResult> same = results_of({line(.5, settings(0.01)), line(.6, settings(0.01))});
+  const std::vector<DgResult> same = make_results({line(.5, settings(0.01)), line(.6, settings(0.01))});
   EXPECT_EQ(same[1].name.algorithm, "ERM (vit)");
-  const std::vector<DgResult> added = results_of({line(.5, settings(0.01)), line(.6)});
+  const std::vector<DgResult> added = make_results({line(.5, settings(0.01)), line(.6)});
   EXPECT_EQ(added[0].name.algorithm, "ERM (vit, optimizer.lr=0.01, loader.batch=8)");
   EXPECT_EQ(added[1].name.algorithm, "ERM (vit)");
   const std::vector<DgResult> data =
-      results_of({line(.5, {{"data", "0123456789abcdef"}}), line(.6, {{"data", "ffff456789abcdef"}})});
+      make_results({line(.5, {{"data", "0123456789abcdef"}}), line(.6, {{"data", "ffff456789abcdef"}})});
   EXPECT_EQ(data[0].name.dataset, "toy (data 01234567)");
   EXPECT_EQ(dg_tables(data).size(), 4u) << "two rules of two datasets";
 }
@@ -136,7 +136,7 @@ TEST(DgResults, LinesForDomainBedHaveItsNameOfTheDatasetAndTheResultAlone) {
 // Columns have the names of the log where DomainBed knows no such dataset.
 TEST(DgResults, G45_TablesNameDatasetsAndEnvironments) {
   const ordered_json names = {{"environments", {"drawn", "seen"}}};
-  std::string text = formatted(dg_tables(results_of({line(.5, names)})), TableFormat::text);
+  std::string text = formatted(dg_tables(make_results({line(.5, names)})), TableFormat::text);
   EXPECT_NE(text.find("| algorithm | drawn | seen | Avg |\n|:--|--:|--:|--:|\n| ERM (vit) | 50.0 +/- 0.0 |  |  |"),
             std::string::npos)
       << text;
@@ -153,12 +153,12 @@ TEST(DgResults, G45_TablesNameDatasetsAndEnvironments) {
 TEST(DgResults, G46_ASingleSourceIsToldFromAUsualSweep) {
   const ordered_json third = {{"env2_in_acc", .5}, {"env2_out_acc", .5}};
   const auto pair = line(.5, {{"test_envs", {0, 1}}}, 0, third), alone = line(.5, {}, 0, third);
-  EXPECT_EQ(single_source_tables(results_of({pair})).size(), 1u);
-  EXPECT_TRUE(single_source_tables(results_of({pair, alone})).empty());
-  const std::vector<DgResult> source = results_of({line(.5, {{"single_source", true}})});
+  EXPECT_EQ(single_source_tables(make_results({pair})).size(), 1u);
+  EXPECT_TRUE(single_source_tables(make_results({pair, alone})).empty());
+  const std::vector<DgResult> source = make_results({line(.5, {{"single_source", true}})});
   EXPECT_EQ(single_source_tables(source).size(), 1u);
   EXPECT_TRUE(dg_tables(source).empty());
-  EXPECT_TRUE(single_source_tables(results_of({line(.5)})).empty());
+  EXPECT_TRUE(single_source_tables(make_results({line(.5)})).empty());
 }
 
 TEST(DgResults, AFileWithoutEvaluationsIsNamed) {
@@ -172,7 +172,7 @@ TEST(DgResults, AFileWithoutEvaluationsIsNamed) {
 
 // Numbers that no conversion to an integer has a meaning for, and those that cannot be what they are of.
 TEST(DgResults, NumbersThatAreNoCountsOrAccuraciesAreRefused) {
-  const auto refused = [](const ordered_json& one) { return testing::message_of([&] { dg_result({one}); }); };
+  const auto refused = [](const ordered_json& one) { return testing::error_text([&] { dg_result({one}); }); };
   for (const char* key : {"trial_seed", "hparams_seed"})
     for (const ordered_json& value : {ordered_json(-1), ordered_json(0.5), ordered_json(1e300),
                                       ordered_json(18446744073709551615u), ordered_json(-1e300)})

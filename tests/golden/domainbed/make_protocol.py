@@ -70,7 +70,7 @@ def hyperparameters(registry, seed_hash, name, set_name):
     ]  # fmt: skip
 
 
-def rows_of(registry, seed_hash, name):
+def make_rows(registry, seed_hash, name):
     """Datasets with the same values share their rows."""
     groups = {}
     for set_name in SETS:
@@ -104,7 +104,7 @@ def main(folder):
         "seed_hashes": [{"of": list(of), "hash": misc.seed_hash(*of)} for of in TUPLES],
         "splits": [split(misc, *of) for of in SPLITS],
         "hyperparameters_of_every_run": [of_every_run(hparams_registry, misc.seed_hash, *of) for of in SEEDS],
-        "hyperparameters": [row for name in ALGORITHMS for row in rows_of(hparams_registry, misc.seed_hash, name)],
+        "hyperparameters": [row for name in ALGORITHMS for row in make_rows(hparams_registry, misc.seed_hash, name)],
     }
     text = "{\n" + ",\n".join(f'  "{key}": {lines(rows)}' for key, rows in parts.items()) + "\n}\n"
     (Path(__file__).parent / "protocol.json").write_text(text)

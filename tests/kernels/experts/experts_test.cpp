@@ -47,7 +47,7 @@ struct Packed {
   void* data() { return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64); }
 };
 
-uint16_t bf16_of(float x) {
+uint16_t round_to_bf16(float x) {
   uint32_t bits;
   std::memcpy(&bits, &x, 4);
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
@@ -55,8 +55,8 @@ uint16_t bf16_of(float x) {
 
 Packed packed(cpu::Threads& threads, const PlainExperts& p, const cpu::PackedLayout& layout) {
   std::vector<uint16_t> half1(p.w1.size()), half2(p.w2.size());
-  std::ranges::transform(p.w1, half1.begin(), bf16_of);
-  std::ranges::transform(p.w2, half2.begin(), bf16_of);
+  std::ranges::transform(p.w1, half1.begin(), round_to_bf16);
+  std::ranges::transform(p.w2, half2.begin(), round_to_bf16);
   const bool fp32 = layout.type == WeightType::fp32;
   Packed out{layout, std::vector<uint8_t>(static_cast<size_t>(p.experts * layout.expert_bytes() + 64))};
   cpu::pack_experts(threads, layout, p.experts, fp32 ? static_cast<const void*>(p.w1.data()) : half1.data(),

@@ -69,7 +69,7 @@ struct Product {
   }
   std::vector<float> in_blocks() const {
     const float nan = std::numeric_limits<float>::quiet_NaN();  // padding must not be read
-    std::vector<float> blocks(static_cast<size_t>(cpu::blocks_of(k) * m * cpu::kBlockLd), nan);
+    std::vector<float> blocks(static_cast<size_t>(cpu::count_blocks(k) * m * cpu::kBlockLd), nan);
     for (int64_t i = 0; i < m; ++i)
       for (int64_t l = 0; l < k; ++l)
         blocks[static_cast<size_t>(l / cpu::kBlock * m * cpu::kBlockLd + i * cpu::kBlockLd + l % cpu::kBlock)] =

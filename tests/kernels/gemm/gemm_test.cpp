@@ -52,7 +52,7 @@ struct Operands {
 
   explicit Operands(const Case& s)
       : shape(s),
-        a(random_floats(s.a_transposed ? s.k * s.m : cpu::blocks_of(s.k) * s.m * cpu::kBlockLd, 1)),
+        a(random_floats(s.a_transposed ? s.k * s.m : cpu::count_blocks(s.k) * s.m * cpu::kBlockLd, 1)),
         b(random_floats(s.k * padded_columns(s), 2)),
         bias(random_floats(s.n, 3)),
         pre_activation(random_floats(s.m * s.n, 4)),

@@ -10,7 +10,7 @@
 namespace sparsight::follower_test {
 namespace {
 
-cpu_set_t cores_of(pthread_t thread) {
+cpu_set_t thread_cores(pthread_t thread) {
   cpu_set_t cores;
   EXPECT_EQ(pthread_getaffinity_np(thread, sizeof cores, &cores), 0);
   return cores;
@@ -29,7 +29,7 @@ TEST(Follower, SharesTheCoreOfItsLeaderAndIsFreedAgain) {
     end.acquire();
   });
   begun.acquire();
-  const cpu_set_t before = cores_of(thread.native_handle());
+  const cpu_set_t before = thread_cores(thread.native_handle());
 
   std::thread([&] {  // a leader that stays where it is
     cpu_set_t one;
@@ -37,9 +37,9 @@ TEST(Follower, SharesTheCoreOfItsLeaderAndIsFreedAgain) {
     CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
     ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof one, &one), 0);
     follower.lead(true);
-    EXPECT_TRUE(same(cores_of(thread.native_handle()), one));
+    EXPECT_TRUE(same(thread_cores(thread.native_handle()), one));
     follower.lead(false);
-    EXPECT_TRUE(same(cores_of(thread.native_handle()), before));
+    EXPECT_TRUE(same(thread_cores(thread.native_handle()), before));
   })
       .join();
   end.release();
@@ -48,9 +48,9 @@ TEST(Follower, SharesTheCoreOfItsLeaderAndIsFreedAgain) {
 
 TEST(Follower, IsLeftAloneUntilItHasBegun) {
   cpu::Follower follower;
-  const cpu_set_t before = cores_of(pthread_self());
+  const cpu_set_t before = thread_cores(pthread_self());
   follower.lead(true);
-  EXPECT_TRUE(same(cores_of(pthread_self()), before));
+  EXPECT_TRUE(same(thread_cores(pthread_self()), before));
 }
 
 }  // namespace sparsight::follower_test

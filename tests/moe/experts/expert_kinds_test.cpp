@@ -60,7 +60,7 @@ std::shared_ptr<Experts> make(const Form& form, at::ScalarType type = torch::kDo
 
 using Weights = std::map<std::string, at::Tensor>;  // of one expert, in fp64
 
-Weights weights_of(const Experts& experts, int64_t expert) {
+Weights expert_state(const Experts& experts, int64_t expert) {
   Weights weights;
   for (const auto& p : experts.named_parameters()) weights[p.key()] = p.value()[expert].to(torch::kDouble);
   for (const auto& b : experts.named_buffers()) weights[b.key()] = b.value()[expert].to(torch::kDouble);
@@ -113,7 +113,7 @@ TEST_P(ExpertForm, EqualsItsDefinitionRowByRow) {
     const double tol = (type == torch::kDouble ? 1e-10 : 1e-5) * std::max(1.0, out.abs().max().item<double>());
     for (int64_t r = 0; r < kRows; ++r) {
       const at::Tensor expected =
-          by_definition(GetParam(), rows[r].to(torch::kDouble), weights_of(*experts, kExpertOfRow[r]));
+          by_definition(GetParam(), rows[r].to(torch::kDouble), expert_state(*experts, kExpertOfRow[r]));
       EXPECT_TRUE(test::near(out[r], expected, tol)) << type << " " << r;
     }
   }
@@ -175,7 +175,7 @@ TEST(ExpertInit, ReachesEveryLayer) {
     EXPECT_LE(max, bound) << p.key();
     EXPECT_GT(max, 0.9 * bound) << p.key();
   }
-  EXPECT_NE(testing::message_of<UsageError>([] {
+  EXPECT_NE(testing::error_text<UsageError>([] {
               expert_kinds().make("mlp", {{"init", "fanin"}}, "experts", ExpertShape{2, 8, 8, 0});
             }).find("fan_in"),
             std::string::npos);
@@ -190,7 +190,7 @@ TEST(ConvExperts, FixedOutputWeightsAreSavedButNotTrained) {
 
 TEST(ConvExperts, AWidthThatIsNoPatchIsRefused) {
   const auto message = [](const Json& settings) {
-    return testing::message_of<UsageError>([&] { make({"conv", settings}); });
+    return testing::error_text<UsageError>([&] { make({"conv", settings}); });
   };
   EXPECT_NE(message({{"channels", 3}}).find("not a square patch"), std::string::npos);
   EXPECT_NE(message({{"channels", 2}, {"kernel", 5}}).find("larger than the patch"), std::string::npos);

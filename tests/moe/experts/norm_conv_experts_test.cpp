@@ -28,7 +28,7 @@ std::shared_ptr<NormConvExperts> make(Json settings) {
   return experts;
 }
 
-ExpertContext context_of(bool training) { return {training ? ForwardMode::training() : ForwardMode::evaluation()}; }
+ExpertContext make_context(bool training) { return {training ? ForwardMode::training() : ForwardMode::evaluation()}; }
 
 at::Tensor tokens() { return test::random_tensor({kB * kS, kD}, 2); }
 
@@ -90,7 +90,7 @@ TEST(NormConvExperts, P30_DenseIsTheMaskedMapOfThePapersCode) {
               t.gate;
         expected.push_back(convolved(*experts, norm_relu(*experts, maps * mask, e, training), e, kernel));
       }
-      const at::Tensor out = experts->apply_routing(tokens(), routing, context_of(training));
+      const at::Tensor out = experts->apply_routing(tokens(), routing, make_context(training));
       expect_close(patches_to_images(out.view({kB, kS, kOut}), kSide, 4, 4), torch::cat(expected, 1));
     }
 }
@@ -112,7 +112,7 @@ TEST(NormConvExperts, P30_GatheredConvolvesThePatchesTakenEachByItself) {
           expected[taken[i].image][taken[i].position].narrow(0, e * kF, kF) =
               convolved(*experts, ready.narrow(0, static_cast<int64_t>(i), 1), e, 3)[0] * (before ? 1 : taken[i].gate);
       }
-      expect_close(experts->apply_routing(tokens(), routing, context_of(training)), expected.view({kB * kS, kOut}));
+      expect_close(experts->apply_routing(tokens(), routing, make_context(training)), expected.view({kB * kS, kOut}));
     }
 }
 
@@ -141,7 +141,7 @@ TEST(NormConvExperts, P14_P30_GradientsFollowDifferences) {
         inputs.push_back(x);
         inputs.push_back(scores);
         const auto loss = [&] {
-          return (experts->apply_routing(x, route(scores, gate), context_of(training)) * upstream).sum();
+          return (experts->apply_routing(x, route(scores, gate), make_context(training)) * upstream).sum();
         };
         EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6) << path << " " << gate << " " << training;
       }
@@ -152,7 +152,7 @@ TEST(NormConvExperts, RunningAveragesMoveInTrainingOnly) {
     for (const bool training : {true, false}) {
       const auto experts = make({{"path", path}});
       const at::Tensor before = experts->running_mean.clone();
-      experts->apply_routing(tokens(), route(logits()), context_of(training));
+      experts->apply_routing(tokens(), route(logits()), make_context(training));
       EXPECT_EQ(torch::equal(experts->running_mean, before), !training) << path;
     }
 }
@@ -166,32 +166,34 @@ TEST(NormConvExperts, AnExpertsRunningAveragesBeginWithItsFirstRows) {
     experts->forward(x, torch::tensor({int64_t{0}, expert == 0 ? rows : 0, rows}, torch::kLong),
                      {ForwardMode::training()});
   };
-  const auto mean_of = [&](const at::Tensor& x) { return x.view({-1, kC, kSide * kSide}).mean(at::IntArrayRef{0, 2}); };
+  const auto channel_mean = [&](const at::Tensor& x) {
+    return x.view({-1, kC, kSide * kSide}).mean(at::IntArrayRef{0, 2});
+  };
   step(tokens(), 1);
-  expect_close(experts->running_mean[1], mean_of(tokens()));
+  expect_close(experts->running_mean[1], channel_mean(tokens()));
   EXPECT_EQ(experts->running_mean[0][0].item<double>(), 0.2);  // untouched, as make() left it
   step(tokens() * 3, 0);
-  expect_close(experts->running_mean[0], mean_of(tokens()) * 3);
+  expect_close(experts->running_mean[0], channel_mean(tokens()) * 3);
   EXPECT_EQ(experts->batches[0].item<int64_t>(), 1);
   EXPECT_EQ(experts->batches[1].item<int64_t>(), 1);
 }
 
 TEST(NormConvExperts, WhatDoesNotFitIsRefused) {
-  EXPECT_NE(testing::message_of<UsageError>([] {
+  EXPECT_NE(testing::error_text<UsageError>([] {
               NormConvExperts(NormConvExpertsOptions{}, ExpertShape{3, 8, 0, 8});
             }).find("but 3 does not divide"),
             std::string::npos);
-  EXPECT_NE(testing::message_of<UsageError>([] {
+  EXPECT_NE(testing::error_text<UsageError>([] {
               make({{"kernel", 2}});
             }).find("kernel must be odd"),
             std::string::npos);
-  EXPECT_NE(testing::message_of<UsageError>([] {
+  EXPECT_NE(testing::error_text<UsageError>([] {
               make({{"path", "dense"}, {"gate", "output"}});
             }).find("gate = \"output\" needs path = \"gathered\""),
             std::string::npos);
   Routing routing = route(logits());
   routing.layout.grid_height = routing.layout.grid_width = 0;
-  EXPECT_NE(testing::message_of([&] {
+  EXPECT_NE(testing::error_text([&] {
               make({{"path", "dense"}})->apply_routing(tokens(), routing);
             }).find("all patches of a feature map"),
             std::string::npos);

@@ -48,7 +48,7 @@ std::vector<at::Tensor> pass(MoeLayer& layer, at::ScalarType type, bool lowered 
 }
 
 // The bytes that a forward pass keeps until the backward pass.
-int64_t live_bytes_of(MoeLayer& layer) {
+int64_t count_live_bytes(MoeLayer& layer) {
   const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3, torch::kFloat).requires_grad_(true);
   layer.forward({x, {1, kTokens, 0, 0, 0}, ForwardMode::training(), {1, 2}});  // buffers that stay
   const test::LiveBytes live;
@@ -81,7 +81,8 @@ TEST(Recompute, S34_ChangesNoBitOfAnyOutputGradientOrNoise) {
 
 TEST(Recompute, S34_HoldsFewerBytesUntilTheBackwardPass) {
   const auto saved = [](const Json& kind) {
-    return live_bytes_of(*make_layer(kind, false, "noisy_topk")) - live_bytes_of(*make_layer(kind, true, "noisy_topk"));
+    return count_live_bytes(*make_layer(kind, false, "noisy_topk")) -
+           count_live_bytes(*make_layer(kind, true, "noisy_topk"));
   };
   constexpr int64_t hidden = kRows * kHidden * 4, width = kRows * kWidth * 4;  // of the routed rows, fp32
   constexpr int64_t shared = kTokens * kHidden * 4;

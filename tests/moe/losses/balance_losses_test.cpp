@@ -272,18 +272,18 @@ TEST_P(BalanceLosses, S21_RouterZOfZeroLogitsIsTheSquareOfLnE) {
 // Surely wrong by logits of 100 is a loss of 100. The gradient is p - target, over the number of tokens.
 TEST_P(BalanceLosses, SuperclassIsLnEWhenIndifferentAndZeroWhenSureAndRight) {
   const at::Tensor target = torch::eye(4, GetParam());  // an image for each super-class, of one token
-  const auto loss_of = [&](const at::Tensor& logits) {
+  const auto compute_loss = [&](const at::Tensor& logits) {
     Routing r = route(logits, 1);
     r.target = target;
     return superclass_loss(r);
   };
   const at::Tensor indifferent = torch::zeros({4, 4}, GetParam()).requires_grad_(true);
-  const at::Tensor loss = loss_of(indifferent);
+  const at::Tensor loss = compute_loss(indifferent);
   EXPECT_TRUE(near(loss, std::log(4.0), rounding()));
   loss.backward();
   EXPECT_TRUE(near(indifferent.grad(), (0.25 - target) / 4, rounding()));
-  EXPECT_TRUE(near(loss_of(100 * target), 0., rounding()));
-  EXPECT_TRUE(near(loss_of(100 * target.roll(1, 1)), 100., rounding()));
+  EXPECT_TRUE(near(compute_loss(100 * target), 0., rounding()));
+  EXPECT_TRUE(near(compute_loss(100 * target.roll(1, 1)), 100., rounding()));
 }
 
 // Mean probabilities of 1/E, so that E * sum of f / E is the sum of f: 1 for shares of first choices and of all

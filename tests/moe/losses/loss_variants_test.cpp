@@ -20,7 +20,7 @@ using test::NoisyExample;
 using test::table;
 
 // The loss `name` with the weight 1 and no other, under these variants.
-at::Tensor loss_of(const Routing& routing, const std::string& name, Json settings) {
+at::Tensor compute_loss(const Routing& routing, const std::string& name, Json settings) {
   settings[name] = 1;
   const LossOptions options = with_default_weights(read_section<LossOptions>(Json{{"losses", settings}}, "losses"), {});
   const std::vector<NamedLoss> losses = compute_losses(routing, options);
@@ -78,14 +78,14 @@ TEST_P(LossSettings, EachSettingGivesItsWorkedNumber) {
       {two, "switch", {{"switch_counts", "sum"}, {"switch_form", "gshard"}}, 2.148189947 / 16},
   };
   for (const Variant& v : variants)
-    EXPECT_TRUE(near(loss_of(v.routing, v.loss, v.settings), v.expected, tol())) << v.loss << " " << v.settings;
+    EXPECT_TRUE(near(compute_loss(v.routing, v.loss, v.settings), v.expected, tol())) << v.loss << " " << v.settings;
 }
 
 // Spec T3, with the path through the threshold and without.
 TEST_P(LossSettings, S4_TheThresholdPassesItsGradientOnUnlessTheSectionSaysNo) {
   const auto expect = [&](const Json& settings, const at::Tensor& wg, const at::Tensor& wn) {
     const NoisyExample e(GetParam());
-    loss_of(e.route(), "load", settings).backward();
+    compute_loss(e.route(), "load", settings).backward();
     EXPECT_TRUE(near(e.wg.grad(), wg, tol())) << settings;
     EXPECT_TRUE(near(e.wn.grad(), wn, tol())) << settings;
   };
@@ -115,7 +115,7 @@ TEST_P(LossSettings, S17_ScoresOfTheThresholdLossGetAGradientOnlyWhereTheSection
     r.threshold = torch::tensor({.45, .28, .12, .20}, GetParam()).requires_grad_(true);
     r.expert = torch::tensor({0, 0, 1, 1, 2, 2, 3, 3}, torch::kLong);
     r.token = torch::tensor({0, 1, 0, 2, 0, 3, 1, 2}, torch::kLong);
-    const at::Tensor loss = loss_of(r, "threshold", {{"threshold_score_gradient", of_scores}});
+    const at::Tensor loss = compute_loss(r, "threshold", {{"threshold_score_gradient", of_scores}});
     EXPECT_TRUE(near(loss, 0.11, tol()));
     loss.backward();
     EXPECT_TRUE(near(r.threshold.grad(), torch::tensor({1., 0., -2., 0.}, torch::kDouble), tol()));
@@ -198,15 +198,16 @@ TEST(VaryingLoad, IsCountedWhereTheRouterGivesNone) {
   Routing routing = route_softmax_topk(table({{3, 1, 0}, {4, 1, 0}, {5, 2, 0}}),
                                        table({{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}), 0.1, 2, false);
   EXPECT_NEAR(smooth_load(routing).sum().item<double>(), 6, 1e-3);
-  EXPECT_TRUE(loss_of(routing, "load", Json::object()).defined());
+  EXPECT_TRUE(compute_loss(routing, "load", Json::object()).defined());
   select_assignments(routing, torch::tensor({0, 2, 3, 4}, torch::kLong));
   routing.varying = true;
   EXPECT_TRUE(torch::equal(smooth_load(routing).to(torch::kLong), torch::tensor({3, 1, 0}, torch::kLong)));
-  for (const char* loss : {"load", "vmoe_load"}) EXPECT_FALSE(loss_of(routing, loss, Json::object()).defined()) << loss;
+  for (const char* loss : {"load", "vmoe_load"})
+    EXPECT_FALSE(compute_loss(routing, loss, Json::object()).defined()) << loss;
   routing.smooth_load = torch::tensor({2.f, 1.f, 1.f});
   EXPECT_TRUE(torch::equal(smooth_load(routing), routing.smooth_load));
   // Mean 4/3, squared differences 4/9, 1/9, 1/9 with the mean 2/9: 2/9 over 16/9.
-  EXPECT_NEAR(loss_of(routing, "load", Json::object()).item<double>(), 0.125, 1e-6);
+  EXPECT_NEAR(compute_loss(routing, "load", Json::object()).item<double>(), 0.125, 1e-6);
 }
 
 TEST(OwnLosses, AWeightOf0SkipsTheComputation) {

@@ -21,13 +21,13 @@
 namespace sparsight::robust_moe_losses_test {
 namespace {
 
-MoeSpec spec_of(int64_t experts, const Json& router, const Json& losses) {
+MoeSpec make_spec(int64_t experts, const Json& router, const Json& losses) {
   return read_moe_spec({{"moe", {{"experts", experts}, {"hidden", 8}}}, {"losses", losses}, {"router", router}});
 }
 
 // "vmoe_importance=0.005 ...": what the layer trains with.
-std::string losses_of(int64_t experts, const Json& router, const Json& losses = Json::object()) {
-  MoeLayer layer(spec_of(experts, router, losses), {"blocks.1.mlp", 4, 8});
+std::string describe_losses(int64_t experts, const Json& router, const Json& losses = Json::object()) {
+  MoeLayer layer(make_spec(experts, router, losses), {"blocks.1.mlp", 4, 8});
   std::string text;
   const LossOptions& weights = layer.policy().losses;
   for (size_t i = 0; i < weights.weights.size(); ++i)
@@ -65,7 +65,7 @@ TEST(RobustMoeLosses, A14_GradientsAgreeWithCentralDifferences) {
 
 TEST(RobustMoeLosses, A15_TheLoadLossIsRefusedWithoutNoise) {
   const auto message = [](const Json& router, const Json& losses) {
-    return testing::message_of<UsageError>([&] { MoeLayer(spec_of(4, router, losses), {"blocks.1.mlp", 4, 8}); });
+    return testing::error_text<UsageError>([&] { MoeLayer(make_spec(4, router, losses), {"blocks.1.mlp", 4, 8}); });
   };
   EXPECT_EQ(message({{"name", "softmax_topk"}, {"noise", 0}}, {{"vmoe_load", 0.005}}),
             "[losses] vmoe_load = 0.005 needs router noise, but the router softmax_topk of the layer blocks.1.mlp has "
@@ -79,15 +79,15 @@ TEST(RobustMoeLosses, A15_TheLoadLossIsRefusedWithoutNoise) {
 }
 
 TEST(RobustMoeLosses, A15_DefaultsFollowTheNoiseAndTheNumberOfExperts) {
-  EXPECT_EQ(losses_of(4, {{"name", "softmax_topk"}}), "vmoe_importance=0.005 vmoe_load=0.005");
-  EXPECT_EQ(losses_of(4, {{"name", "softmax_topk"}, {"noise", 0}}), "vmoe_importance=0.005");
-  EXPECT_EQ(losses_of(4, {{"name", "noisy_topk"}, {"noise", false}}), "importance=0.1");
+  EXPECT_EQ(describe_losses(4, {{"name", "softmax_topk"}}), "vmoe_importance=0.005 vmoe_load=0.005");
+  EXPECT_EQ(describe_losses(4, {{"name", "softmax_topk"}, {"noise", 0}}), "vmoe_importance=0.005");
+  EXPECT_EQ(describe_losses(4, {{"name", "noisy_topk"}, {"noise", false}}), "importance=0.1");
   // GShard's loss counts first choices.
-  EXPECT_EQ(losses_of(2, {{"name", "softmax_topk"}}), "switch=0.01");
-  MoeLayer two(spec_of(2, {{"name", "softmax_topk"}}, Json::object()), {"blocks.1.mlp", 4, 8});
+  EXPECT_EQ(describe_losses(2, {{"name", "softmax_topk"}}), "switch=0.01");
+  MoeLayer two(make_spec(2, {{"name", "softmax_topk"}}, Json::object()), {"blocks.1.mlp", 4, 8});
   EXPECT_EQ(two.policy().losses.variants.switch_counts, "first");
   // Weights that are given stay.
-  EXPECT_EQ(losses_of(2, {{"name", "softmax_topk"}}, {{"vmoe_load", 0.1}, {"switch", 0}}), "vmoe_load=0.1");
+  EXPECT_EQ(describe_losses(2, {{"name", "softmax_topk"}}, {{"vmoe_load", 0.1}, {"switch", 0}}), "vmoe_load=0.1");
 }
 
 }  // namespace sparsight::robust_moe_losses_test

@@ -17,7 +17,7 @@ using test::near;
 using test::table;
 
 // The routing of whole images whose classes are `labels`, for logits [B S,E].
-Routing routing_of(const at::Tensor& logits, const std::vector<int64_t>& labels) {
+Routing make_routing(const at::Tensor& logits, const std::vector<int64_t>& labels) {
   PatchChoiceOptions options;
   options.patches = 1;
   options.gate = "ones";
@@ -27,13 +27,13 @@ Routing routing_of(const at::Tensor& logits, const std::vector<int64_t>& labels)
 }
 
 // x: [B,S,D], w: [E,D].
-at::Tensor loss_of(const at::Tensor& x, const at::Tensor& w, const std::vector<int64_t>& labels) {
-  return separation_loss(routing_of(x.flatten(0, 1).matmul(w.t()), labels));
+at::Tensor compute_loss(const at::Tensor& x, const at::Tensor& w, const std::vector<int64_t>& labels) {
+  return separation_loss(make_routing(x.flatten(0, 1).matmul(w.t()), labels));
 }
 
-at::Tensor gradient_of(const at::Tensor& x, const at::Tensor& w, const std::vector<int64_t>& labels) {
+at::Tensor input_gradient(const at::Tensor& x, const at::Tensor& w, const std::vector<int64_t>& labels) {
   const at::Tensor leaf = w.detach().clone().requires_grad_(true);
-  loss_of(x, leaf, labels).backward();
+  compute_loss(x, leaf, labels).backward();
   return leaf.grad();
 }
 
@@ -50,7 +50,7 @@ class SeparationIn : public ::testing::TestWithParam<at::ScalarType> {
 // -(2 - 3) / 2.
 TEST_P(SeparationIn, ByHand) {
   const at::Tensor logits = table({{1, 2}, {3, 0}, {0, 1}, {4, 0}}).to(GetParam()).requires_grad_(true);
-  Routing routing = routing_of(logits, {0, 1});
+  Routing routing = make_routing(logits, {0, 1});
   const at::Tensor loss = separation_loss(routing);
   EXPECT_TRUE(near(loss, 0.5, 1e-15));
   loss.backward();  // own class -1/2, the other's 1/2
@@ -64,7 +64,7 @@ TEST_P(SeparationIn, ByHand) {
 // The same with a patch of padding and an image of nothing else.
 TEST_P(SeparationIn, PaddingCountsInNothing) {
   const at::Tensor logits = table({{1, 2}, {3, 0}, {0, 1}, {9, 7}, {8, 6}, {5, 5}}).to(GetParam());
-  Routing routing = routing_of(logits, {0, 1, 0});
+  Routing routing = make_routing(logits, {0, 1, 0});
   routing.valid = torch::tensor({1, 1, 1, 0, 0, 0}, torch::kLong).to(torch::kBool);
   EXPECT_TRUE(near(separation_loss(routing), -(2. + 1) / 2, 1e-15));
 }
@@ -75,8 +75,8 @@ TEST_P(SeparationIn, P16_GradientIsTheClosedFormAndConstant) {
   const std::vector<int64_t> labels = {0, 1, 1, 0, 1};
   const at::Tensor x = random({5, 4, 3}, 1), y = torch::tensor({1., -1., -1., 1., -1.}, GetParam());
   const at::Tensor first = -(y.view({5, 1}) * x.sum(1)).mean(0), closed = torch::stack({first, -first});
-  EXPECT_TRUE(near(gradient_of(x, torch::zeros({2, 3}, GetParam()), labels), closed, tol()));
-  EXPECT_TRUE(near(gradient_of(x, random({2, 3}, 2) * 10, labels), closed, tol()));
+  EXPECT_TRUE(near(input_gradient(x, torch::zeros({2, 3}, GetParam()), labels), closed, tol()));
+  EXPECT_TRUE(near(input_gradient(x, random({2, 3}, 2) * 10, labels), closed, tol()));
 }
 
 // SGD over whole epochs, whatever the batches: w + eta E (N/B) mean of y sum of x.
@@ -97,7 +97,7 @@ TEST(SeparationLoss, P16_SgdOverWholeEpochsIsTheClosedForm) {
         of.push_back(labels[static_cast<size_t>(which.back())]);
       }
       sgd.zero_grad();
-      loss_of(x.index_select(0, torch::tensor(which, torch::kLong)), w, of).backward();
+      compute_loss(x.index_select(0, torch::tensor(which, torch::kLong)), w, of).backward();
       sgd.step();
     }
   const at::Tensor y = 1 - 2 * torch::tensor(labels, torch::kLong).to(torch::kDouble);
@@ -112,7 +112,7 @@ TEST_P(SeparationIn, P24_PairsOfClassesAreTrainedByThemselves) {
   const at::Tensor third = sum[2] + sum[4];
   const at::Tensor closed =
       -torch::stack({(sum[0] - sum[1]) / 2, (sum[1] - sum[0]) / 2, (third - sum[3]) / 3, (sum[3] - third) / 3});
-  EXPECT_TRUE(near(gradient_of(x, random({4, 3}, 6), labels), closed, tol()));
+  EXPECT_TRUE(near(input_gradient(x, random({4, 3}, 6), labels), closed, tol()));
 }
 
 // Three classes: the last one against class 0, whose own expert learns from class 1 alone.
@@ -121,8 +121,8 @@ TEST_P(SeparationIn, P24_TheLastOfAnOddNumberIsPairedWithTheFirst) {
   const at::Tensor x = random({4, 4, 3}, 7), sum = x.sum(1);
   const at::Tensor closed =
       -torch::stack({(sum[0] - sum[1]) / 2, (sum[1] - sum[0]) / 2, (sum[2] + sum[3] - sum[0]) / 3});
-  EXPECT_TRUE(near(gradient_of(x, random({3, 3}, 8), labels), closed, tol()));
-  EXPECT_TRUE(near(loss_of(x, torch::ones({1, 3}, GetParam()), {0, 0, 0, 0}), 0., 0));  // alone, against itself
+  EXPECT_TRUE(near(input_gradient(x, random({3, 3}, 8), labels), closed, tol()));
+  EXPECT_TRUE(near(compute_loss(x, torch::ones({1, 3}, GetParam()), {0, 0, 0, 0}), 0., 0));  // alone, against itself
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, SeparationIn, ::testing::Values(torch::kFloat, torch::kDouble));
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(Types, SeparationIn, ::testing::Values(torch::kFloat, t
 TEST(SeparationLoss, GradientsFollowDifferences) {
   const at::Tensor logits = test::random_tensor({12, 5}, 9), target = at::softmax(test::random_tensor({3, 5}, 10), 1);
   const auto loss = [&] {
-    Routing routing = routing_of(logits, {0, 1, 2});
+    Routing routing = make_routing(logits, {0, 1, 2});
     routing.target = target;
     return separation_loss(routing);
   };

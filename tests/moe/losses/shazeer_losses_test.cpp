@@ -322,7 +322,7 @@ TEST_P(ShazeerLosses, S43_AWeightOfZeroKeepsTheNanOfATermOut) {
 INSTANTIATE_TEST_SUITE_P(Types, ShazeerLosses, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(LossWeights, MinusOneStandsForTheRoutersPaper) {
-  const auto weight_of = [](const LossOptions& options, const std::string& name) {
+  const auto loss_weight = [](const LossOptions& options, const std::string& name) {
     for (size_t i = 0; i < routing_losses().size(); ++i)
       if (routing_losses()[i].name == name) return options.weights[i];
     return -2.0;
@@ -330,8 +330,8 @@ TEST(LossWeights, MinusOneStandsForTheRoutersPaper) {
   LossOptions options;
   options.weights.back() = 0.5;
   const LossOptions resolved = with_default_weights(options, {{"load", 0.1}});
-  EXPECT_EQ(weight_of(resolved, "load"), 0.1);
-  EXPECT_EQ(weight_of(resolved, "importance"), 0);
+  EXPECT_EQ(loss_weight(resolved, "load"), 0.1);
+  EXPECT_EQ(loss_weight(resolved, "importance"), 0);
   EXPECT_EQ(resolved.weights.back(), 0.5);
   options.weights[0] = -0.5;
   EXPECT_ANY_THROW(with_default_weights(options, {}));

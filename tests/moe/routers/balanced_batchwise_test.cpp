@@ -63,14 +63,15 @@ TEST_P(BalancedBatchwise, S16_ReproducesT11InTraining) {
 // The masks are constants of the backward pass. The specification prints no gradients: central differences give them.
 TEST_P(BalancedBatchwise, S16_GradientsOfT11AgreeWithCentralDifferences) {
   const auto typed_threshold = [](const at::Tensor& like) { return example_threshold().to(like.scalar_type()); };
-  const auto loss_of = [](const Routing& r) {  // of dense gates: equal scores may be swapped in the list of choices
-    return importance_loss(r) + (dense_gates(r) * test::random_tensor({4, 4}, 3, r.gate.scalar_type())).sum();
-  };
+  const auto compute_loss =
+      [](const Routing& r) {  // of dense gates: equal scores may be swapped in the list of choices
+        return importance_loss(r) + (dense_gates(r) * test::random_tensor({4, 4}, 3, r.gate.scalar_type())).sum();
+      };
   const auto train = [&](const std::vector<at::Tensor>& leaf) {
-    return loss_of(route_balanced_batchwise(leaf[0], typed_threshold(leaf[0]), 2, {}));
+    return compute_loss(route_balanced_batchwise(leaf[0], typed_threshold(leaf[0]), 2, {}));
   };
   const auto evaluate = [&](const std::vector<at::Tensor>& leaf) {
-    return loss_of(route_above_threshold(leaf[0], typed_threshold(leaf[0]), {}));
+    return compute_loss(route_above_threshold(leaf[0], typed_threshold(leaf[0]), {}));
   };
   EXPECT_LT(test::gradient_error_in(GetParam(), train, {example_scores().log()}), tol());
   EXPECT_LT(test::gradient_error_in(GetParam(), evaluate, {example_scores().log()}), tol());

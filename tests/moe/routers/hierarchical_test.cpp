@@ -66,7 +66,7 @@ struct Example {
   }
 };
 
-std::shared_ptr<HierarchicalRouter> router_of(int64_t experts, int64_t groups, int64_t k_groups, int64_t k) {
+std::shared_ptr<HierarchicalRouter> build_router(int64_t experts, int64_t groups, int64_t k_groups, int64_t k) {
   HierarchicalOptions options;
   options.groups = groups;
   options.k_groups = k_groups;
@@ -187,7 +187,7 @@ TEST_P(Hierarchical, S13_AnEmptyGroupHasNoLoadAndNoNan) {
 TEST_P(Hierarchical, S12_ExactlyKpTimesKsExpertsPerToken) {
   for (int64_t k_groups = 1; k_groups <= 3; ++k_groups)
     for (int64_t k = 1; k <= 4; ++k) {
-      auto router = router_of(12, 3, k_groups, k);
+      auto router = build_router(12, 3, k_groups, k);
       router->to(GetParam());
       randomize(*router);
       const Routing r = router->route(token_batch(test::random_tensor({50, 5}, 1, GetParam())));
@@ -201,7 +201,7 @@ TEST_P(Hierarchical, S12_ExactlyKpTimesKsExpertsPerToken) {
 }
 
 TEST_P(Hierarchical, S14_EqualsAFlatEvaluationWithProductsOfGates) {
-  auto router = router_of(9, 3, 2, 2);
+  auto router = build_router(9, 3, 2, 2);
   router->to(GetParam());
   randomize(*router);
   const double tol = GetParam() == torch::kDouble ? 1e-12 : 1e-5;
@@ -272,7 +272,7 @@ TEST(HierarchicalRouter, TheGradientOfTheThresholdsCanBeCut) {
 
 // Counts of tokens: no gradient. What the router learns from the task: task_gradient_test.cpp.
 TEST_P(Hierarchical, S9_ZeroInitialisationSpreadsTokensEvenly) {
-  auto router = router_of(8, 4, 2, 2);
+  auto router = build_router(8, 4, 2, 2);
   initialize(*router, 1);
   router->to(GetParam());
   const Routing r = router->route(token_batch(test::random_tensor({10000, 5}, 3, GetParam())));
@@ -282,7 +282,7 @@ TEST_P(Hierarchical, S9_ZeroInitialisationSpreadsTokensEvenly) {
 INSTANTIATE_TEST_SUITE_P(Types, Hierarchical, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(HierarchicalRouter, NoiseIsKeyedByTokenNumber) {
-  auto router = router_of(8, 4, 2, 1);
+  auto router = build_router(8, 4, 2, 1);
   initialize(*router, 1);
   const at::Tensor x = test::random_tensor({60, 5}, 3, torch::kFloat);
   const RouterInput tail = test::token_batch_of_images(x.slice(0, 21), 21);
@@ -290,9 +290,9 @@ TEST(HierarchicalRouter, NoiseIsKeyedByTokenNumber) {
 }
 
 TEST(HierarchicalRouter, LevelsThatDoNotFitAreErrors) {
-  EXPECT_THROW(router_of(8, 3, 1, 1), UsageError);  // 3 does not divide 8
-  EXPECT_THROW(router_of(8, 2, 3, 1), UsageError);
-  EXPECT_THROW(router_of(8, 4, 1, 3), UsageError);
+  EXPECT_THROW(build_router(8, 3, 1, 1), UsageError);  // 3 does not divide 8
+  EXPECT_THROW(build_router(8, 2, 3, 1), UsageError);
+  EXPECT_THROW(build_router(8, 4, 1, 3), UsageError);
 }
 
 }  // namespace sparsight::hierarchical_test

@@ -23,7 +23,7 @@ using test::NoisyExample;
 using test::table;
 using test::token_batch;
 
-std::shared_ptr<NoisyTopKRouter> router_of(int64_t width, int64_t experts, int64_t k = 2, double floor = 0.01) {
+std::shared_ptr<NoisyTopKRouter> build_router(int64_t width, int64_t experts, int64_t k = 2, double floor = 0.01) {
   NoisyTopKOptions options;
   options.k = k;
   options.noise_floor = floor;
@@ -32,7 +32,7 @@ std::shared_ptr<NoisyTopKRouter> router_of(int64_t width, int64_t experts, int64
 
 // The worked example's, with a floor of 0.
 std::shared_ptr<NoisyTopKRouter> example_router(at::ScalarType type) {
-  auto router = router_of(3, 4, 2, 0);
+  auto router = build_router(3, 4, 2, 0);
   router->to(type);
   const torch::NoGradGuard no_grad;
   router->weight.copy_(test::example_weight().t());
@@ -176,7 +176,7 @@ TEST_P(NoisyTopK, S9_ZeroInitialisationReproducesT7) {
 
 // Counts of tokens: no gradient. S10 is about what the same router learns from the task (task_gradient_test.cpp).
 TEST_P(NoisyTopK, S9_ZeroInitialisationSpreadsTokensEvenly) {
-  auto router = router_of(16, 8);
+  auto router = build_router(16, 8);
   initialize(*router, 1);
   router->to(GetParam());
   const Routing r = router->route(token_batch(test::random_tensor({10000, 16}, 3, GetParam())));
@@ -197,7 +197,7 @@ TEST(NoisyTopKRouter, GatesHaveTheRightGradients) {
 
 // Noise is sampled: no gradient.
 TEST_P(NoisyTopK, S33_NoiseIsKeyedByImageNumberNotByBatchSplit) {
-  auto router = router_of(5, 3);  // 3 experts: parts begin in the middle of a block of four samples
+  auto router = build_router(5, 3);  // 3 experts: parts begin in the middle of a block of four samples
   initialize(*router, 1);
   router->to(GetParam());
   const at::Tensor x = test::random_tensor({101, 5}, 3, GetParam());
@@ -212,7 +212,7 @@ TEST_P(NoisyTopK, S33_NoiseIsKeyedByImageNumberNotByBatchSplit) {
 
 // In fp32, or in fp64 for fp64 weights: as for the same tokens in the type of the weights.
 TEST_P(NoisyTopK, S35_ChoicesAreMadeInTheTypeOfTheWeightsForLowerPrecisionTokens) {
-  auto router = router_of(32, 8);
+  auto router = build_router(32, 8);
   init_normal(router->weight, 0.3, RandomStream(1, "test"));
   init_normal(router->noise_weight, 0.3, RandomStream(2, "test"));
   router->to(GetParam());
@@ -263,6 +263,6 @@ TEST(NoisyTopKRouter, EvaluationMayUseAnotherKAndNoise) {
   EXPECT_TRUE(r.noise_scale.defined());
 }
 
-TEST(NoisyTopKRouter, MoreChoicesThanExpertsIsAnError) { EXPECT_THROW(router_of(4, 1), UsageError); }
+TEST(NoisyTopKRouter, MoreChoicesThanExpertsIsAnError) { EXPECT_THROW(build_router(4, 1), UsageError); }
 
 }  // namespace sparsight::noisy_topk_test

@@ -20,11 +20,11 @@ using test::table;
 
 constexpr int64_t kImages = 3, kPerImage = 4, kWidth = 5, kExperts = 4;
 
-RouterInput images_of(const at::Tensor& tokens, int64_t prefix = 1) {
+RouterInput make_input(const at::Tensor& tokens, int64_t prefix = 1) {
   return {tokens, {tokens.size(0) / kPerImage, kPerImage, prefix, 0, 0}, "moe", ForwardMode::training(), {7, 3}};
 }
 
-std::shared_ptr<PerImageRouter> router_of(const PerImageOptions& options, at::ScalarType type = torch::kDouble) {
+std::shared_ptr<PerImageRouter> build_router(const PerImageOptions& options, at::ScalarType type = torch::kDouble) {
   auto router = std::make_shared<PerImageRouter>(options, RouterShape{kWidth, kExperts});
   initialize(*router, 1);
   router->to(type);
@@ -64,7 +64,7 @@ TEST_P(PerImage, M10_AllTokensOfAnImageGoToTheSameExpertsWithTheSameGates) {
   for (int64_t k = 1; k <= kExperts; ++k) {
     PerImageOptions options;
     options.k = k;
-    const Routing r = router_of(options, GetParam())->route(images_of(tokens().to(GetParam())));
+    const Routing r = build_router(options, GetParam())->route(make_input(tokens().to(GetParam())));
     EXPECT_EQ(r.per_token, k);
     const at::Tensor expert = r.expert.view({kImages, kPerImage, k}), gate = r.gate.view({kImages, kPerImage, k});
     EXPECT_TRUE(torch::equal(expert, expert.select(1, 0).unsqueeze(1).expand_as(expert)));
@@ -97,8 +97,8 @@ TEST(PerImageRouter, M13_NormalisesWhatItSees) {
   const at::Tensor normal = centred / (centred.square().mean(1, true) + 1e-6).sqrt();
   const auto logits = [&](const std::string& norm) {
     options.norm = norm;
-    auto router = router_of(options);
-    return std::pair(router, router->route(images_of(x)).clean_logits.view({kImages, kPerImage, -1}).select(1, 0));
+    auto router = build_router(options);
+    return std::pair(router, router->route(make_input(x)).clean_logits.view({kImages, kPerImage, -1}).select(1, 0));
   };
   const auto [plain, from_plain] = logits("none");
   EXPECT_TRUE(near(from_plain, seen.matmul(plain->weight.t()), 1e-12));
@@ -114,9 +114,9 @@ TEST(PerImageRouter, M15_GatesHaveTheRightGradients) {
   PerImageOptions options;
   options.k = 2;
   options.norm = "affine";
-  auto router = router_of(options);
+  auto router = build_router(options);
   const at::Tensor x = tokens(), upstream = test::random_tensor({kImages * kPerImage * 2}, 4);
-  const auto loss = [&] { return (router->route(images_of(x)).gate * upstream).sum(); };
+  const auto loss = [&] { return (router->route(make_input(x)).gate * upstream).sum(); };
   std::vector<at::Tensor> inputs = router->parameters();
   inputs.push_back(x);
   EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6);
@@ -128,9 +128,9 @@ TEST(PerImageRouter, M20_GradientsCanBeCutOff) {
       PerImageOptions options;
       options.task_gradient = task;
       options.backbone_gradient = backbone;
-      auto router = router_of(options);
+      auto router = build_router(options);
       const at::Tensor x = tokens().requires_grad_(true);
-      RouterInput input = images_of(x);
+      RouterInput input = make_input(x);
       input.context.target = torch::eye(kExperts).slice(0, 0, kImages);
       const Routing r = router->route(input);
       EXPECT_EQ(r.gate.requires_grad(), task);
@@ -144,8 +144,8 @@ TEST(PerImageRouter, M21_TeacherForcingSelectsTheTrueSuperClass) {
   PerImageOptions options;
   options.teacher_forced = true;
   options.k = 2;
-  auto router = router_of(options);
-  RouterInput input = images_of(tokens());
+  auto router = build_router(options);
+  RouterInput input = make_input(tokens());
   input.context.target = torch::tensor({{0.1, 0.1, 0.7, 0.1}, {1., 0., 0., 0.}, {0., 0., 0., 1.}});
   const Routing r = router->route(input);
   EXPECT_EQ(r.per_token, 1);
@@ -154,7 +154,7 @@ TEST(PerImageRouter, M21_TeacherForcingSelectsTheTrueSuperClass) {
   EXPECT_TRUE(torch::equal(r.gate, r.scores.gather(1, expert.unsqueeze(1)).squeeze(1)));
   EXPECT_EQ(router->route(evaluated(input)).per_token, 2);
   options.renormalize = true;  // a single gate over its sum
-  EXPECT_TRUE(torch::equal(router_of(options)->route(input).gate, torch::ones({kImages * kPerImage})));
+  EXPECT_TRUE(torch::equal(build_router(options)->route(input).gate, torch::ones({kImages * kPerImage})));
 }
 
 // The balance losses of the end-to-end variant count images: repeating each for its tokens changes nothing.
@@ -168,13 +168,13 @@ TEST(PerImageRouter, BalanceLossesAreThoseOverImages) {
 TEST(PerImageRouter, NoiseIsKeyedByTheNumberOfTheImage) {
   PerImageOptions options;
   options.noise = 1;
-  auto router = router_of(options);
-  const Routing whole = router->route(images_of(tokens()));
+  auto router = build_router(options);
+  const Routing whole = router->route(make_input(tokens()));
   EXPECT_TRUE(near(whole.noise_scale, 0.25, 1e-12));
-  RouterInput rest = images_of(tokens().slice(0, kPerImage));
+  RouterInput rest = make_input(tokens().slice(0, kPerImage));
   rest.context.image = torch::tensor({1, 2}, torch::kLong);
   EXPECT_TRUE(near(router->route(rest).noisy_logits, whole.noisy_logits.slice(0, kPerImage), 1e-12));
-  EXPECT_FALSE(router->route(evaluated(images_of(tokens()))).noise_scale.defined());
+  EXPECT_FALSE(router->route(evaluated(make_input(tokens()))).noise_scale.defined());
 }
 
 }  // namespace sparsight::per_image_test

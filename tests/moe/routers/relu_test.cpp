@@ -27,7 +27,7 @@ std::shared_ptr<ReluRouter> identity(const ReluOptions& options) {
   return router;
 }
 
-double value_of(const Routing& routing, const std::string& metric) {
+double find_metric(const Routing& routing, const std::string& metric) {
   for (const RoutingMetric& m : routing.metrics)
     if (m.name == metric) return m.value;
   return -1;
@@ -65,7 +65,7 @@ TEST(Relu, PaddingCountsInNeitherLossNorSparsity) {
   const Routing r = router->route(padded);
   // Token 0 alone: f = 4 / 2 * (1 0 1 0).
   EXPECT_NEAR(relu_l1(r, 2, true).item<double>(), 2 * 2.5, 1e-12);
-  EXPECT_NEAR(value_of(r, "sparsity"), .5, 1e-12);
+  EXPECT_NEAR(find_metric(r, "sparsity"), .5, 1e-12);
 }
 
 TEST(Relu, GatesAndLossHaveTheGradientOfTheLogits) {
@@ -82,8 +82,8 @@ TEST(Relu, GatesAndLossHaveTheGradientOfTheLogits) {
 TEST(Relu, TheCoefficientFollowsTheSparsity) {
   auto many = identity({.mean_k = 2}), few = identity({.mean_k = 1});
   const Routing r = many->route(test::token_batch(example()));
-  EXPECT_NEAR(value_of(r, "sparsity"), 7. / 12, 1e-12);
-  EXPECT_NEAR(value_of(r, "l1_coefficient"), 1e-8, 1e-15);
+  EXPECT_NEAR(find_metric(r, "sparsity"), 7. / 12, 1e-12);
+  EXPECT_NEAR(find_metric(r, "l1_coefficient"), 1e-8, 1e-15);
   many->post_step_update({r, r});
   few->post_step_update({r, r});
   EXPECT_NEAR(many->l1_coefficient.item<double>(), 1e-8 / 1.2, 1e-15);
@@ -110,7 +110,7 @@ TEST(Relu, ItsOwnLossIsTheCoefficientTimesTheL1) {
 }
 
 TEST(Relu, MoreThanAllExpertsAreRefused) {
-  EXPECT_EQ(testing::message_of<UsageError>([] {
+  EXPECT_EQ(testing::error_text<UsageError>([] {
               ReluRouter({.mean_k = 5}, {3, 4});
             }),
             "[router] mean_k = 5 is above the 4 experts; lower it");

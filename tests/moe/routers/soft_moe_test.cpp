@@ -18,7 +18,7 @@ using test::table;
 
 constexpr int64_t kImages = 2, kPerImage = 3, kWidth = 4, kExperts = 3, kSlots = 2;
 
-RouterInput images_of(const at::Tensor& tokens) {
+RouterInput make_input(const at::Tensor& tokens) {
   return {tokens, {kImages, kPerImage, 0, 0, 0}, "blocks.1.mlp", ForwardMode::training(), {7, 3}};
 }
 
@@ -26,7 +26,7 @@ at::Tensor tokens(at::ScalarType type = torch::kDouble) {
   return test::random_tensor({kImages * kPerImage, kWidth}, 3, type);
 }
 
-std::shared_ptr<SoftMoeRouter> router_of(at::ScalarType type, bool normalize = true) {
+std::shared_ptr<SoftMoeRouter> build_router(at::ScalarType type, bool normalize = true) {
   SoftMoeOptions options;
   options.slots = kSlots;
   options.normalize = normalize;
@@ -71,9 +71,9 @@ TEST_P(SoftMoe, ByHand) {
 TEST_P(SoftMoe, EqualsTheDefinitionSlotBySlot) {
   const double tol = GetParam() == torch::kDouble ? 1e-10 : 1e-5;
   for (const bool normalize : {true, false}) {
-    auto router = router_of(GetParam(), normalize);
+    auto router = build_router(GetParam(), normalize);
     const at::Tensor x = tokens(GetParam());
-    const SoftRouting r = router->mix(images_of(x));
+    const SoftRouting r = router->mix(make_input(x));
     EXPECT_EQ(r.layer, "blocks.1.mlp");
     Scaling experts;
     const at::Tensor y = run_soft_experts(x, r, experts);
@@ -94,8 +94,8 @@ TEST_P(SoftMoe, EqualsTheDefinitionSlotBySlot) {
 }
 
 TEST_P(SoftMoe, DispatchSumsToOneOverTokensAndCombineOverSlots) {
-  auto router = router_of(GetParam());
-  RouterInput input = images_of(tokens(GetParam()));
+  auto router = build_router(GetParam());
+  RouterInput input = make_input(tokens(GetParam()));
   input.context.valid = torch::tensor({true, true, false, true, false, false});
   const SoftRouting r = router->mix(input);
   EXPECT_TRUE(near(r.dispatch.sum(1), torch::ones({kImages, kExperts * kSlots}), 1e-6));
@@ -107,33 +107,33 @@ TEST_P(SoftMoe, DispatchSumsToOneOverTokensAndCombineOverSlots) {
 INSTANTIATE_TEST_SUITE_P(Types, SoftMoe, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(SoftMoeRouter, TheLayerHasTheRightGradients) {
-  auto router = router_of(torch::kDouble);
+  auto router = build_router(torch::kDouble);
   Scaling experts;
   const at::Tensor x = tokens(), upstream = test::random_tensor({kImages * kPerImage, kWidth}, 4);
-  const auto loss = [&] { return (run_soft_experts(x, router->mix(images_of(x)), experts) * upstream).sum(); };
+  const auto loss = [&] { return (run_soft_experts(x, router->mix(make_input(x)), experts) * upstream).sum(); };
   std::vector<at::Tensor> inputs = router->parameters();
   inputs.push_back(x);
   EXPECT_LT(test::gradient_error(loss, inputs), 1e-7);
 }
 
 TEST(SoftMoeRouter, OneImageKnowsNothingOfTheOthers) {
-  auto router = router_of(torch::kDouble);
+  auto router = build_router(torch::kDouble);
   Scaling experts;
   at::Tensor x = tokens();
-  const at::Tensor before = run_soft_experts(x, router->mix(images_of(x)), experts);
+  const at::Tensor before = run_soft_experts(x, router->mix(make_input(x)), experts);
   x.slice(0, kPerImage).mul_(-2);
-  const at::Tensor after = run_soft_experts(x, router->mix(images_of(x)), experts);
+  const at::Tensor after = run_soft_experts(x, router->mix(make_input(x)), experts);
   EXPECT_TRUE(near(after.slice(0, 0, kPerImage), before.slice(0, 0, kPerImage), 1e-14));
 }
 
 TEST(SoftMoeRouter, PaddingIsZeroBesideTokensThatAreNotFinite) {
-  auto router = router_of(torch::kDouble);
+  auto router = build_router(torch::kDouble);
   Scaling experts;
   for (const double poison : {NAN, INFINITY}) {
     at::Tensor x = tokens();
     x[1][2] = poison;  // of the first image
     x.requires_grad_(true);
-    RouterInput input = images_of(x);
+    RouterInput input = make_input(x);
     input.context.valid = torch::tensor({true, true, false, true, true, false});
     const at::Tensor y = run_soft_experts(x, router->mix(input), experts);
     y.sum().backward();
@@ -146,9 +146,9 @@ TEST(SoftMoeRouter, PaddingIsZeroBesideTokensThatAreNotFinite) {
 }
 
 TEST(SoftMoeRouter, ATokenOfZerosHasFiniteGradients) {
-  auto router = router_of(torch::kFloat);
+  auto router = build_router(torch::kFloat);
   const at::Tensor x = torch::zeros({kImages * kPerImage, kWidth}).requires_grad_(true);
-  router->mix(images_of(x)).dispatch.square().sum().backward();
+  router->mix(make_input(x)).dispatch.square().sum().backward();
   EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>());
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using test::token_batch;
 
-std::shared_ptr<SoftmaxTopKRouter> router_of(int64_t width, int64_t experts, SoftmaxTopKOptions options = {}) {
+std::shared_ptr<SoftmaxTopKRouter> build_router(int64_t width, int64_t experts, SoftmaxTopKOptions options = {}) {
   auto router = std::make_shared<SoftmaxTopKRouter>(options, RouterShape{width, experts});
   router->initialize({3, "router"});
   return router;
@@ -75,7 +75,7 @@ TEST_P(SoftmaxTopKExample, S11_RenormalizedGatesAreTheSoftmaxOfTheChosenLogits) 
 
 // In fp32, or in fp64 for fp64 weights: as for the same tokens in the type of the weights.
 TEST_P(SoftmaxTopKExample, S35_ChoicesAreMadeInTheTypeOfTheWeightsForLowerPrecisionTokens) {
-  auto router = router_of(32, 8);
+  auto router = build_router(32, 8);
   router->to(GetParam());
   const at::Tensor tokens = test::random_tensor({500, 32}, 5, torch::kBFloat16);
   const auto run = [&](const at::Tensor& x) {
@@ -128,7 +128,7 @@ TEST(SoftmaxTopK, HugeLogitsStillChooseTheRightExperts) {
 }
 
 TEST(SoftmaxTopK, NoiseHasItsSizeFollowsTheStepAndStopsInEvaluation) {
-  auto router = router_of(16, 8);
+  auto router = build_router(16, 8);
   const at::Tensor tokens = test::random_tensor({4000, 16}, 4, torch::kFloat);
   const Routing a = router->route(token_batch(tokens)), again = router->route(token_batch(tokens)),
                 next = router->route(token_batch(tokens, 1));
@@ -144,7 +144,7 @@ TEST(SoftmaxTopK, NoiseHasItsSizeFollowsTheStepAndStopsInEvaluation) {
 }
 
 TEST(SoftmaxTopK, ATokensNoiseDoesNotDependOnTheTokensAfterIt) {
-  auto router = router_of(16, 8);
+  auto router = build_router(16, 8);
   const at::Tensor tokens = test::random_tensor({100, 16}, 4, torch::kFloat);
   const Routing whole = router->route(token_batch(tokens)), part = router->route(token_batch(tokens.slice(0, 0, 37)));
   const auto noise = [](const Routing& r) { return r.noisy_logits - r.clean_logits; };
@@ -154,12 +154,12 @@ TEST(SoftmaxTopK, ATokensNoiseDoesNotDependOnTheTokensAfterIt) {
 TEST(SoftmaxTopK, EvaluationMayUseAnotherK) {
   SoftmaxTopKOptions options;
   options.eval_k = 1;
-  auto router = router_of(4, 3, options);
+  auto router = build_router(4, 3, options);
   const at::Tensor tokens = test::random_tensor({5, 4}, 6, torch::kFloat);
   EXPECT_EQ(router->route(token_batch(tokens)).per_token, 2);
   EXPECT_EQ(router->route(test::evaluated(token_batch(tokens))).per_token, 1);
 }
 
-TEST(SoftmaxTopK, MoreChoicesThanExpertsIsAnError) { EXPECT_THROW(router_of(4, 1), UsageError); }
+TEST(SoftmaxTopK, MoreChoicesThanExpertsIsAnError) { EXPECT_THROW(build_router(4, 1), UsageError); }
 
 }  // namespace sparsight::softmax_topk_test

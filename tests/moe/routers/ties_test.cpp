@@ -28,7 +28,7 @@ std::shared_ptr<Router> router_with(const std::string& name, const Json& setting
 // All logits of such a router are equal for tokens of 0.
 at::Tensor zeros(int64_t count) { return torch::zeros({count, kWidth}); }
 
-std::vector<double> counts_of(const at::Tensor& expert) {
+std::vector<double> expert_counts(const at::Tensor& expert) {
   const at::Tensor counts = torch::bincount(expert, {}, kExperts).to(torch::kDouble);
   return {counts.const_data_ptr<double>(), counts.const_data_ptr<double>() + kExperts};
 }
@@ -59,10 +59,11 @@ TEST_P(TiesOf, AtRandomEachExpertIsChosenEquallyOften) {
   const RouterInput input = test::token_batch_of_images(zeros(kCount));
   const double bound = 5 * std::sqrt(kCount * 0.2 * 0.8);
   for (const RouterInput& pass : {input, test::evaluated(input)})
-    for (const double count : counts_of(router->route(pass).expert)) EXPECT_NEAR(count, kCount / 5.0, bound);
+    for (const double count : expert_counts(router->route(pass).expert)) EXPECT_NEAR(count, kCount / 5.0, bound);
   // Two of five, in any order: a share of 2/5.
   const Routing two = router_with(GetParam(), {{"ties", "random"}, {"k", 2}})->route(input);
-  for (const double count : counts_of(two.expert)) EXPECT_NEAR(count, kCount * 0.4, 5 * std::sqrt(kCount * 0.4 * 0.6));
+  for (const double count : expert_counts(two.expert))
+    EXPECT_NEAR(count, kCount * 0.4, 5 * std::sqrt(kCount * 0.4 * 0.6));
 }
 
 TEST_P(TiesOf, AtRandomTheChoiceFollowsTheImageAlone) {

@@ -75,7 +75,7 @@ TEST(TopP, GatesHaveTheGradientOfTheProbabilities) {
 }
 
 TEST(TopP, MoreThanAllExpertsAreRefused) {
-  EXPECT_EQ(testing::message_of<UsageError>([] {
+  EXPECT_EQ(testing::error_text<UsageError>([] {
               TopPRouter({.max_k = 5}, {3, 4});
             }),
             "[router] max_k = 5 is above the 4 experts; lower it, or set it to 0 for all");

@@ -11,19 +11,22 @@
 namespace sparsight::attack_curve_text_test {
 namespace {
 
-Json share_of(int64_t count, double low, double high) {
+Json share_with_interval(int64_t count, double low, double high) {
   return {{"count", count}, {"of", 10}, {"value", 0.1 * static_cast<double>(count)}, {"interval", {low, high}}};
 }
 
 Json point_at(const std::string& given, double epsilon, int64_t first, int64_t second) {
-  const Json last = share_of(second, 0.125, 0.5);
+  const Json last = share_with_interval(second, 0.125, 0.5);
   return {{"epsilon", epsilon},
           {"given", given},
-          {"clean_accuracy", share_of(8, 0.5, 0.75)},
+          {"clean_accuracy", share_with_interval(8, 0.5, 0.75)},
           {"robust_accuracy", last},
           {"success_rate", {{"value", 0.5}}},
           {"stages",
-           {{{"name", "apgd-ce"}, {"attack", "apgd"}, {"robust_after", share_of(first, 0.25, 0.625)}, {"gained", 2}},
+           {{{"name", "apgd-ce"},
+             {"attack", "apgd"},
+             {"robust_after", share_with_interval(first, 0.25, 0.625)},
+             {"gained", 2}},
             {{"name", "square"}, {"attack", "square"}, {"robust_after", last}, {"gained", first - second}}}},
           {"routing",
            {{{"layer", "blocks.1.mlp"}, {"change", 0.25}, {"of_chance", 0.5}},

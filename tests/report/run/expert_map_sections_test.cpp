@@ -28,7 +28,7 @@ const char* const kExplained = R"({"caption": "best checkpoint, 30 images", "cla
      "information": {"bits": 1, "shuffled": 0, "shuffled_deviation": 0, "maximum": 1},
      "of_part_entropy": null, "pairs": [{"pair": "eye", "same": false}]}]})";
 
-std::string page_of(const testing::TemporaryFolder& folder, const std::string& explained) {
+std::string make_page(const testing::TemporaryFolder& folder, const std::string& explained) {
   const std::string run = testing::write_run(folder, "run", testing::lines(testing::usual_records()));
   folder.write("run/explain/explain.json", explained);
   return report_page(read_run_summary(run));
@@ -36,7 +36,7 @@ std::string page_of(const testing::TemporaryFolder& folder, const std::string& e
 
 TEST(ExpertMaps, G54_TheReportShowsClassesDomainsAndParts) {
   const testing::TemporaryFolder folder;
-  const std::string page = page_of(folder, kExplained);
+  const std::string page = make_page(folder, kExplained);
   for (const char* part :
        {"<a href=\"#classes\">Classes and experts</a><a href=\"#domains\">Domains and experts</a>"
         "<a href=\"#parts\">Parts and experts</a>",
@@ -113,7 +113,7 @@ TEST(ExpertMaps, DamagedExplanations) {
        R"({"domains": [1, null], "domain_expert": {"a": [[1, 2], 3]}, "domain_information": {"a": "x"}})",
        R"({"parts": [[]], "part_experts": [3, null, {"counts": [[1]], "domain": 7, "pairs": [1, {"same": "yes"}]}]})"}) {
     const testing::TemporaryFolder folder;
-    EXPECT_NE(page_of(folder, explained).find("</html>"), std::string::npos) << explained;
+    EXPECT_NE(make_page(folder, explained).find("</html>"), std::string::npos) << explained;
   }
 }
 
@@ -126,7 +126,7 @@ TEST(ExpertMaps, TheBrowserDrawsThemAndHostileNamesStayText) {
   explained["domains"][0] = explained["parts"][0] = attack;
   explained["part_experts"][1]["domain"] = explained["part_experts"][0]["pairs"][0]["pair"] = attack;
   explained["domain_expert"][attack] = Json::parse("[[1, 2], [3, 4]]");
-  page_of(folder, explained.dump());
+  make_page(folder, explained.dump());
   const testing::BrowserPage page = testing::open_in_browser(browser, write_report(folder.path("run")));
   EXPECT_EQ(page.charts, 13);  // nine of the run (report_browser_test.cpp), two of domains, two of parts
   EXPECT_EQ(page.console, "");

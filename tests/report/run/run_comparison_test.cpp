@@ -12,7 +12,7 @@ namespace {
 
 using testing::TemporaryFolder;
 
-std::string run_of(const TemporaryFolder& folder, const std::string& name, Json done) {
+std::string make_run_folder(const TemporaryFolder& folder, const std::string& name, Json done) {
   return testing::write_run(folder, name, testing::lines({testing::eval_record("test", 100, 0.875), std::move(done)}));
 }
 
@@ -22,21 +22,21 @@ std::string run_of(const TemporaryFolder& folder, const std::string& name, Json 
 // z^2 / 4e6)) / (1 + z^2/1000) = 0.853056 and 0.894074.
 TEST(RunComparison, ShowsAccuracySizeAndCostOfEachRun) {
   const TemporaryFolder folder;
-  const std::string moe = run_of(folder, "moe",
-                                 {{"kind", "done"},
-                                  {"step", 100},
-                                  {"seconds", 83},
-                                  {"parameters", 373196},
-                                  {"active_parameters", 999},
-                                  {"multiply_adds", 12945664}});
-  const std::string older = run_of(folder, "older", {{"kind", "done"}, {"step", 100}});
+  const std::string moe = make_run_folder(folder, "moe",
+                                          {{"kind", "done"},
+                                           {"step", 100},
+                                           {"seconds", 83},
+                                           {"parameters", 373196},
+                                           {"active_parameters", 999},
+                                           {"multiply_adds", 12945664}});
+  const std::string older = make_run_folder(folder, "older", {{"kind", "done"}, {"step", 100}});
   const Rows rows = compared_with(moe + "/", {older});
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[1], (std::vector<std::string>{"moe", "test", "87.50 %", "85.31 to 89.41", "373.2 k", "999", "12.95 M",
                                                "1 min 23 s"}));
   EXPECT_EQ(rows[2], (std::vector<std::string>{"older", "test", "87.50 %", "85.31 to 89.41", "-", "-", "-", "-"}));
   EXPECT_TRUE(compared_with(moe, {}).empty());
-  EXPECT_NE(testing::message_of([&] { compared_with(moe, {folder.path("none")}); }).find("none"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { compared_with(moe, {folder.path("none")}); }).find("none"), std::string::npos);
 
   const std::string page = read_file(write_report(moe, folder.path("page.html"), {older}), 1 << 24);
   EXPECT_NE(page.find("<td>older</td>"), std::string::npos);

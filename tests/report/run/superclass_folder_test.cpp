@@ -23,7 +23,7 @@ FoundSuperclasses two_pairs() {
   return find_superclasses(counts, {.superclasses = 2}, {"cat", "dog", "car", "<script>&\x1b[2J"}, {{"run", "a run"}});
 }
 
-size_t count_of(const std::string& text, const std::string& part) {
+size_t count_matches(const std::string& text, const std::string& part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
@@ -49,9 +49,9 @@ TEST(SuperclassReport, M46_SaysSizesMembersSharesAndLargestConfusions) {
 
 TEST(ConfusionGraph, M46_ShowsEveryClassAndEscapesNames) {
   const std::string svg = confusion_graph_svg(two_pairs());
-  EXPECT_EQ(count_of(svg, "<circle "), 4u);
-  EXPECT_EQ(count_of(svg, "<text "), 4u);
-  EXPECT_GE(count_of(svg, "<path "), 4u) << "two edges for each class, of which some are shared";
+  EXPECT_EQ(count_matches(svg, "<circle "), 4u);
+  EXPECT_EQ(count_matches(svg, "<text "), 4u);
+  EXPECT_GE(count_matches(svg, "<path "), 4u) << "two edges for each class, of which some are shared";
   EXPECT_NE(svg.find("&lt;script&gt;&amp;"), std::string::npos);
   EXPECT_EQ(svg.find("<script"), std::string::npos);
   EXPECT_EQ(svg.find("nan"), std::string::npos);
@@ -73,7 +73,7 @@ TEST(SuperclassFolder, WritesTheMapLastAndReplacesIt) {
   write_superclasses(folder.path("found"), found);
   EXPECT_EQ(read_superclass_map(superclass_map_file(folder.path("found"))), (std::vector<int64_t>{0, 0, 1, 1}));
   EXPECT_TRUE(at::equal(read_npy(folder.path("found/confusion.npy")), found.counts));
-  found.clusters.superclass_of = {0, 1, 0, 1};
+  found.clusters.class_to_superclass = {0, 1, 0, 1};
   write_superclasses(folder.path("found"), found);
   EXPECT_EQ(read_superclass_map(superclass_map_file(folder.path("found"))), (std::vector<int64_t>{0, 1, 0, 1}));
   std::filesystem::create_directories(folder.path("run"));
@@ -86,7 +86,7 @@ TEST(SuperclassFolder, WritesTheMapLastAndReplacesIt) {
   // A file that cannot be replaced leaves no map of the old division beside the files of the new one.
   std::filesystem::remove(folder.path("found/graph.svg"));
   std::filesystem::create_directories(folder.path("found/graph.svg/in_the_way"));
-  EXPECT_NE(testing::message_of([&] { write_superclasses(folder.path("found"), found); }), "");
+  EXPECT_NE(testing::error_text([&] { write_superclasses(folder.path("found"), found); }), "");
   EXPECT_FALSE(std::filesystem::exists(superclass_map_file(folder.path("found"))));
 }
 

@@ -45,7 +45,7 @@ TEST(OutOfFold, FoldsAreBalancedOverClasses) {
 }
 
 TEST(OutOfFold, AClassNeedsTwoImages) {
-  EXPECT_NE(testing::message_of<UsageError>([] {
+  EXPECT_NE(testing::error_text<UsageError>([] {
               balanced_folds(LabelSet({0, 0, 1}), 2, 0);
             }).find("class \"b\""),
             std::string::npos);

@@ -54,9 +54,9 @@ Json measure_pooling(const Json& job, const FigureRun& run) {
 std::vector<Claim> pooling_claims(const ResultTable& table, const FigureRun&) {
   const Json max = {{"pooling", kMax}, {"independent", 0.0}}, mean = {{"pooling", kMean}, {"independent", 0.0}};
   std::vector<Margin> margins;
-  for (const Json& independent : table.values_of("independent"))
+  for (const Json& independent : table.axis_values("independent"))
     if (independent.get<double>() > 0)
-      margins.push_back({difference_of(mean, {{"pooling", kMean}, {"independent", independent}}, "shifted"), {}});
+      margins.push_back({row_difference(mean, {{"pooling", kMean}, {"independent", independent}}, "shifted"), {}});
   return {every_trial_at_most(table, "both networks fit the training distribution to 0.02", "in_distribution", 0.02,
                               {{"independent", 0.0}}),
           all_at_most(table, "the maximum, which aligns with the invariant set, keeps 0.02 under the shift on average",
@@ -77,7 +77,7 @@ Figure aligned_pooling_figure() {
   figure.duration = "smoke 1 s, small 1 min, paper 5 min, on 2 cores";
   figure.axes = {"pooling", "independent"};
   figure.measures = {{"in_distribution", "error as in training", 4}, {"shifted", "error under the shift", 4}};
-  figure.settings = settings_of(pooling_options);
+  figure.settings = make_settings(pooling_options);
   figure.jobs = pooling_jobs;
   figure.measure = measure_pooling;
   figure.claims = pooling_claims;

@@ -63,7 +63,7 @@ Statistic above_best(const Json& samples, int64_t experts) {
 
 std::vector<Claim> branch_claims(const ResultTable& table, const FigureRun&) {
   std::vector<Claim> claims;
-  for (const Json& samples : table.values_of("samples"))
+  for (const Json& samples : table.axis_values("samples"))
     for (const int64_t experts : {1, 16})
       claims.push_back(judge(table,
                              cat("with ", shown(samples),
@@ -84,7 +84,7 @@ Figure branch_experts_figure() {
   figure.duration = "smoke 1 s, small 5 min, paper 20 min, on 2 cores";
   figure.axes = {"samples", "experts"};
   figure.measures = {{"shifted", "error under the shift", 3}, {"in_distribution", "error as in training", 3}};
-  figure.settings = settings_of(branch_options);
+  figure.settings = make_settings(branch_options);
   figure.jobs = branch_jobs;
   figure.measure = measure_branches;
   figure.claims = branch_claims;

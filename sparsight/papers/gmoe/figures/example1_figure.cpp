@@ -77,9 +77,9 @@ Json measure_example1(const Json& job, const FigureRun& run) {
 // of.
 Claim relies_less(const ResultTable& table, const std::string& text, const char* more, const char* less) {
   std::vector<Margin> margins;
-  for (const Json& samples : table.values_of("samples")) {
+  for (const Json& samples : table.axis_values("samples")) {
     const Json here{{"model", more}, {"samples", samples}}, there{{"model", less}, {"samples", samples}};
-    margins.push_back({minus(difference_of(here, there, "together"), difference_of(here, there, "conflicting")),
+    margins.push_back({minus(row_difference(here, there, "together"), row_difference(here, there, "conflicting")),
                        cat("at ", samples.get<int64_t>(), " images")});
   }
   return judge(table, text, margins);
@@ -111,7 +111,7 @@ Figure example1_figure() {
                      {"conflicting", "blue ellipses and red squares (%)", 1, {"conflicting_images", true}},
                      {"reliance", "red ellipses and blue squares minus these (points)"},
                      {"worst", "worst combination (%)"}};
-  figure.settings = settings_of(example1_options);
+  figure.settings = make_settings(example1_options);
   figure.jobs = example1_jobs;
   figure.measure = measure_example1;
   figure.expected_seconds = [](const Json& job, const FigureRun& run) {

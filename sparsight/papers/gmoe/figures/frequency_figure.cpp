@@ -46,7 +46,7 @@ FrequencyOptions frequency_options(Scale scale) {
   return options;
 }
 
-Json data_of(const FrequencyOptions& options, const FigureRun& run) {
+Json data_json(const FrequencyOptions& options, const FigureRun& run) {
   if (run.data.empty())
     return {{"name", "glyphs"},
             {"classes", 10},
@@ -91,7 +91,7 @@ std::vector<Json> frequency_jobs(const FigureRun& run) {
 
 Json measure_frequency(const Json& job, const FigureRun& run) {
   Json sections = job.at("sections");
-  sections["data"] = data_of(chosen(frequency_options, run), run);
+  sections["data"] = data_json(chosen(frequency_options, run), run);
   sections["run"] = {{"seed", job.at("seed")}};
   const LoadedModel loaded = load_model(trained_weights(sections, run));
   const DataSplits splits = make_component(data_sets(), loaded.config, "data", DataContext{0});
@@ -158,7 +158,7 @@ Figure frequency_figure() {
                      {"before", "before the block (nats)", 2},
                      {"after", "after it (nats)", 2}};
   figure.data = kFrequencyData;
-  figure.settings = settings_of(frequency_options);
+  figure.settings = make_settings(frequency_options);
   figure.jobs = frequency_jobs;
   figure.measure = measure_frequency;
   figure.claims = frequency_claims;

@@ -28,7 +28,7 @@ FileLock lock_of_weights(const std::string& file) {
 
 std::string trained_weights(const Json& sections, const FigureRun& run) {
   const std::string folder = run.folder + "/models";
-  const std::string weights = cat(folder, "/", fingerprint_of({"gmoe 1", sections.dump()}), ".safetensors");
+  const std::string weights = cat(folder, "/", fingerprint_texts({"gmoe 1", sections.dump()}), ".safetensors");
   if (std::filesystem::exists(weights)) return weights;
   create_folder(folder);
   const FileLock lock = lock_of_weights(weights);

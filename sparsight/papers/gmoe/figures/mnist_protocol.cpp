@@ -19,8 +19,8 @@ namespace {
 constexpr int64_t kSubstituteImages = 600;
 const DataChoice kMnist{"mnist", "glyphs for MNIST"};
 
-std::vector<DgRun> runs_of(const std::string& set, const Json& job, const ProtocolOptions& options,
-                           const FigureRun& run) {
+std::vector<DgRun> make_runs(const std::string& set, const Json& job, const ProtocolOptions& options,
+                             const FigureRun& run) {
   const std::string root = run.data.empty() ? glyph_mnist(kSubstituteImages, run) : real_folder(kMnist, run);
   DgSweep sweep{.run = protocol_run(set, root, options), .trials = 1, .hparams = 1, .pairs = false};
   sweep.first_trial = job.at("seed");
@@ -71,12 +71,12 @@ Figure mnist_figure(const std::string& set, MnistDefaults defaults) {
   figure.measures = {{"accuracy", "accuracy on the environment left out (%)", 1, {"test_images"}},
                      {"train_accuracy", "on the images trained on (%)"}};
   figure.data = {kMnist};
-  figure.settings = settings_of(defaults);
+  figure.settings = make_settings(defaults);
   figure.jobs = [=](const FigureRun& run) {
     return environment_jobs({Json::object()}, environments, chosen(defaults, run).repeats);
   };
   figure.measure = [=](const Json& job, const FigureRun& run) {
-    return measure_environment(runs_of(set, job, chosen(defaults, run), run), environments, job, run);
+    return measure_environment(make_runs(set, job, chosen(defaults, run), run), environments, job, run);
   };
   figure.expected_seconds = [=](const Json& job, const FigureRun& run) {
     constexpr double kImagesPerSecond = 300;

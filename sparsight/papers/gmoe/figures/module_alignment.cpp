@@ -65,7 +65,7 @@ Figure module_alignment_figure() {
                      {"above", "above that of as many experts as branches", 1},
                      {"before", "change by the last expert, up to the number of branches", 1},
                      {"after", "change by the last expert, beyond it", 1}};
-  figure.settings = settings_of(alignment_options);
+  figure.settings = make_settings(alignment_options);
   figure.jobs = alignment_jobs;
   figure.measure = measure_alignment;
   figure.claims = alignment_claims;

@@ -43,12 +43,12 @@ PacsOptions pacs_options(Scale scale) {
   return options;
 }
 
-std::vector<std::string> environments_of(const FigureRun& run) {
+std::vector<std::string> list_environments(const FigureRun& run) {
   return run.data.empty() ? glyph_environments() : domain_set("pacs").environment_titles;
 }
 
-std::vector<DgRun> runs_of(const std::string& model, const Json& job, const PacsOptions& options,
-                           const FigureRun& run) {
+std::vector<DgRun> make_runs(const std::string& model, const Json& job, const PacsOptions& options,
+                             const FigureRun& run) {
   const bool real = !run.data.empty();
   const std::string root =
       real ? real_folder(kPacs, run)
@@ -67,8 +67,8 @@ std::vector<DgRun> runs_of(const std::string& model, const Json& job, const Pacs
 Json measure_pacs(const Json& job, const FigureRun& run) {
   const PacsOptions options = chosen(pacs_options, run);
   const std::string model = job.at("model");
-  const std::vector<DgRun> baseline = model == kDense ? std::vector<DgRun>() : runs_of(kDense, job, options, run);
-  return measure_against(runs_of(model, job, options, run), baseline, environments_of(run), job, run);
+  const std::vector<DgRun> baseline = model == kDense ? std::vector<DgRun>() : make_runs(kDense, job, options, run);
+  return measure_against(make_runs(model, job, options, run), baseline, list_environments(run), job, run);
 }
 
 std::vector<Claim> pacs_claims(const ResultTable& table, const FigureRun&) {
@@ -76,7 +76,7 @@ std::vector<Claim> pacs_claims(const ResultTable& table, const FigureRun&) {
              dense = {{"model", kDense}, {"environment", kAverage}};
   const auto difference = table.mean(gmoe, "difference");
   return {judge(table, "GMoE is at least as accurate as its dense counterpart on the domain left out",
-                {{difference_of(gmoe, dense, "accuracy"), {}}},
+                {{row_difference(gmoe, dense, "accuracy"), {}}},
                 {.ties = true, .measured = difference ? cat(signed_fixed(*difference, 1), " points on average") : ""})};
 }
 
@@ -94,15 +94,15 @@ Figure pacs_figure() {
                      {"train_accuracy", "on the images trained on (%)"},
                      {"multiply_adds", "active MACs of an image (millions)", 2}};
   figure.data = {kPacs};
-  figure.settings = settings_of(pacs_options);
+  figure.settings = make_settings(pacs_options);
   figure.jobs = [](const FigureRun& run) {
-    return environment_jobs({{{"model", kDense}}, {{"model", kGmoe}}}, environments_of(run),
+    return environment_jobs({{{"model", kDense}}, {{"model", kGmoe}}}, list_environments(run),
                             chosen(pacs_options, run).protocol.repeats);
   };
   figure.measure = measure_pacs;
   figure.expected_seconds = [](const Json& job, const FigureRun& run) {
     constexpr double kImagesPerSecond = 150;  // at scale small
-    return protocol_seconds(job, chosen(pacs_options, run).protocol, environments_of(run).size(), kImagesPerSecond);
+    return protocol_seconds(job, chosen(pacs_options, run).protocol, list_environments(run).size(), kImagesPerSecond);
   };
   figure.claims = pacs_claims;
   FigureChart chart;

@@ -126,9 +126,9 @@ Json measure_environment(const std::vector<DgRun>& runs, const std::vector<std::
     results.push_back(train_in_store(runs[e], store));
     trained.push_back(training_accuracy(results.back(), left_out.back()));
   }
-  const TrialAccuracies accuracies = accuracies_of(pointers_to(results), SelectionRule::training_domains, left_out);
+  const TrialAccuracies accuracies = trial_accuracies(pointers_to(results), SelectionRule::training_domains, left_out);
   const DgCost cost = results.front().cost.value_or(DgCost());
-  return {{"accuracy", averages_of(accuracies).at(job.at("seed"))},
+  return {{"accuracy", trial_averages(accuracies).at(job.at("seed"))},
           {"test_images", test_images(runs.front(), left_out)},
           {"train_accuracy", mean(trained)},
           {"active_parameters", static_cast<double>(cost.active_parameters) / 1e3},

@@ -21,12 +21,12 @@ ProtocolOptions rotated_options(Scale scale) {
 
 // Training surrounds every other rotation on both sides.
 Claim ends_are_hardest(const ResultTable& table) {
-  std::vector<Json> all = table.values_of("environment");
+  std::vector<Json> all = table.axis_values("environment");
   std::erase(all, Json(kAverage));
   std::vector<Margin> margins;
   for (size_t e = 1; e + 1 < all.size(); ++e)
     for (const Json& end : {all.front(), all.back()})
-      margins.push_back({difference_of({{"environment", all[e]}}, {{"environment", end}}, "accuracy"),
+      margins.push_back({row_difference({{"environment", all[e]}}, {{"environment", end}}, "accuracy"),
                          cat(all[e].get<std::string>(), " above ", end.get<std::string>(), " degrees")});
   return judge(table, "the rotations at the ends of the range are the hardest", margins);
 }

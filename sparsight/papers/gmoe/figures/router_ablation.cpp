@@ -45,7 +45,7 @@ AblationOptions ablation_options(Scale scale) {
   return options;
 }
 
-DgAblation ablation_of(const AblationOptions& options, int64_t seed, const FigureRun& run) {
+DgAblation make_ablation(const AblationOptions& options, int64_t seed, const FigureRun& run) {
   const std::string domains = glyph_domains({.classes = options.classes,
                                              .distractors = options.distractors,
                                              .side = options.vit.side,
@@ -62,9 +62,9 @@ DgAblation ablation_of(const AblationOptions& options, int64_t seed, const Figur
 }
 
 Json measure_variant(const Json& job, const FigureRun& run) {
-  const DgAblation ablation = ablation_of(chosen(ablation_options, run), job.at("seed"), run);
+  const DgAblation ablation = make_ablation(chosen(ablation_options, run), job.at("seed"), run);
   const std::vector<AblationRow> rows = ablation_rows(ablation);
-  const auto row = std::ranges::find(rows, job.at("variant").get<std::string>(), label_of);
+  const auto row = std::ranges::find(rows, job.at("variant").get<std::string>(), row_label);
   SPARSIGHT_CHECK(row != rows.end());
   const std::vector<DgRun> baseline =
       job.at("variant") == kBaseline ? std::vector<DgRun>() : ablation_runs(ablation, rows.front());
@@ -74,7 +74,7 @@ Json measure_variant(const Json& job, const FigureRun& run) {
 Claim baseline_is_better(const ResultTable& table, const std::string& text, const char* variant) {
   const auto average = [](const char* of) { return Json{{"variant", of}, {"environment", kAverage}}; };
   const auto less = table.mean(average(variant), "difference");
-  return judge(table, text, {{difference_of(average(kBaseline), average(variant), "accuracy"), {}}},
+  return judge(table, text, {{row_difference(average(kBaseline), average(variant), "accuracy"), {}}},
                {.measured = less ? cat(signed_fixed(-*less, 1), " points on average") : ""});
 }
 
@@ -92,7 +92,7 @@ Figure router_ablation_figure() {
                      {"train_accuracy", "on the images trained on (%)"},
                      {"active_parameters", "active parameters (thousands)"},
                      {"multiply_adds", "MACs of an image (millions)", 2}};
-  figure.settings = settings_of(ablation_options);
+  figure.settings = make_settings(ablation_options);
   figure.jobs = [](const FigureRun& run) {
     return environment_jobs({{{"variant", kBaseline}}, {{"variant", kLinear}}, {{"variant", kEveryTwo}}},
                             glyph_environments(), chosen(ablation_options, run).protocol.repeats);

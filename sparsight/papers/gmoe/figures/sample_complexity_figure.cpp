@@ -75,7 +75,7 @@ Figure sample_complexity_figure() {
   figure.axes = {"width"};
   figure.measures = {{"samples", "samples for an error of epsilon", 1},
                      {"fall", "largest fall of the share of successes (points)", 1}};
-  figure.settings = settings_of(complexity_options);
+  figure.settings = make_settings(complexity_options);
   figure.jobs = complexity_jobs;
   figure.measure = measure_complexity;
   figure.claims = complexity_claims;

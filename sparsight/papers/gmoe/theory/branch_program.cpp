@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kInputs = 16, kHidden = 16, kBranches = 4;
 
-at::Tensor normal_of(at::IntArrayRef sizes, const RandomStream& stream) {
+at::Tensor draw_normal(at::IntArrayRef sizes, const RandomStream& stream) {
   return normal_like(at::empty({0}, at::kDouble), sizes, stream);
 }
 
@@ -51,11 +51,11 @@ double relative_error(MoeLayer& layer, const BranchSamples& samples) {
 
 BranchSamples sample_branches(int64_t samples, const std::vector<double>& shares, uint64_t seed, const char* purpose) {
   const auto stream = [&](const std::string& what) { return RandomStream(seed, "branches." + what); };
-  at::Tensor w = normal_of({kInputs}, stream("w"));
+  at::Tensor w = draw_normal({kInputs}, stream("w"));
   w = w / w.norm();
   const double scale = 2 / std::sqrt(static_cast<double>(kInputs));
-  const at::Tensor a = scale * normal_of({kBranches, kInputs}, stream("a"));
-  const at::Tensor b = scale * normal_of({kBranches, kInputs}, stream("b"));
+  const at::Tensor a = scale * draw_normal({kBranches, kInputs}, stream("a"));
+  const at::Tensor b = scale * draw_normal({kBranches, kInputs}, stream("b"));
 
   const std::string own = std::string(purpose) + ".";
   const at::Tensor chance = uniform_like(w, {samples}, stream(own + "branch"));
@@ -64,7 +64,7 @@ BranchSamples sample_branches(int64_t samples, const std::vector<double>& shares
   for (size_t j = 0; j + 1 < shares.size(); ++j) branch = branch + (chance >= (below += shares[j])).to(at::kLong);
   const at::Tensor level = (branch + uniform_like(w, {samples}, stream(own + "level"))) / kBranches;
   const at::Tensor along = at::special_ndtri(level.clamp(1e-9, 1 - 1e-9));
-  const at::Tensor free = normal_of({samples, kInputs}, stream(own + "inputs"));
+  const at::Tensor free = draw_normal({samples, kInputs}, stream(own + "inputs"));
   const at::Tensor x = free + (along - free.matmul(w)).unsqueeze(1) * w;
 
   const at::Tensor all = 2 * at::tanh(x.matmul(a.t())) + x.matmul(b.t());  // [N,4]

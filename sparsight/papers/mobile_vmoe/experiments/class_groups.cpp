@@ -72,7 +72,7 @@ Json training_identity(const Json& sections, const FigureRun& run) {
 
 std::vector<int64_t> found_groups(int64_t experts, const MobileOptions& options, const FigureRun& run) {
   const KeptResults kept = kept_results(run);
-  MobileModel confused = model_of(options, kDense);
+  MobileModel confused = mobile_model(options, kDense);
   confused.k = 1;  // the plain transformer, for every figure
   const Json sections = training_sections(confused, options, run, kConfusionSeed, kHeldOut);
   const Json identity = {{"groups", experts}, {"of", training_identity(sections, run)}};
@@ -87,7 +87,7 @@ std::vector<int64_t> found_groups(int64_t experts, const MobileOptions& options,
         std::filesystem::remove_all(work);
       }
     }
-    return Json(cluster_classes(held_out_confusion(weights), {.superclasses = experts}).superclass_of);
+    return Json(cluster_classes(held_out_confusion(weights), {.superclasses = experts}).class_to_superclass);
   });
   return found.get<std::vector<int64_t>>();
 }

@@ -18,7 +18,7 @@ struct Usage {
   double entropy = 0, busiest = 0, unused = 0;
 };
 
-Usage usage_of(const Json& layers) {
+Usage mean_usage(const Json& layers) {
   Usage usage;
   for (const Json& layer : layers) {
     auto share = layer.at("load").get<std::vector<double>>();
@@ -50,7 +50,7 @@ Json model_measures(const Json& test, const MobileModel& model, const MobileCost
   if (!model.is_routed()) return measured;
   if (test.contains("router_accuracy")) measured["router_accuracy"] = 100 * test.at("router_accuracy").get<double>();
   const Json& layers = test.at("layers");
-  const Usage usage = usage_of(layers);
+  const Usage usage = mean_usage(layers);
   measured["entropy"] = usage.entropy;
   measured["busiest"] = usage.busiest;
   measured["unused"] = usage.unused;
@@ -78,7 +78,7 @@ Json measure_model(const MobileModel& model, const MobileOptions& options, const
   const KeptResults kept = kept_results(run);
   return kept.result(identity, [&] {
     const JobTraining training = train_in_job(sections, kept.folder_for(identity));
-    Json measured = model_measures(training.test, model, cost_of(model, options, run));
+    Json measured = model_measures(training.test, model, mobile_cost(model, options, run));
     measured["train_accuracy"] = 100 * training.epochs.back().accuracy;
     measured["seconds"] = training.epochs.back().seconds;
     return measured;

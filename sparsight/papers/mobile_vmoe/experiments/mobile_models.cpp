@@ -37,7 +37,7 @@ void add_experts(Json& sections, const MobileModel& model) {
 
 }  // namespace
 
-MobileModel model_of(const MobileOptions& options, const std::string& routing) {
+MobileModel mobile_model(const MobileOptions& options, const std::string& routing) {
   return {routing, read_size(options.size), options.experts, options.k, options.layers, options.lambda};
 }
 
@@ -50,7 +50,7 @@ Json training_sections(const MobileModel& model, const MobileOptions& options, c
   sections["transforms"] = transform_section(run);
   sections["loader"] = {{"batch", options.batch}};
   sections["model"] = {
-      {"name", "vit"},          {"width", size.width},  {"depth", size.depth},  {"heads", heads_of(size.width)},
+      {"name", "vit"},          {"width", size.width},  {"depth", size.depth},  {"heads", count_heads(size.width)},
       {"patch", options.patch}, {"stem", options.stem}, {"stem_norm", "batch"}, {"mlp_ratio", kMlpRatio},
       {"pool", options.pool}};
   if (model.is_routed())
@@ -66,7 +66,7 @@ Json training_sections(const MobileModel& model, const MobileOptions& options, c
   return sections;
 }
 
-MobileCost cost_of(const MobileModel& model, const MobileOptions& options, const FigureRun& run) {
+MobileCost mobile_cost(const MobileModel& model, const MobileOptions& options, const FigureRun& run) {
   const Json resolved = resolved_model(training_sections(model, options, run, 0), "figure");
   const ImageShape image{3, kImageSide, kImageSide, class_counts(options, run).classes};
   const CostConvention& convention = cost_convention("flops_elementwise");
@@ -80,7 +80,7 @@ MobileCost cost_of(const MobileModel& model, const MobileOptions& options, const
 
 double training_seconds(const MobileModel& model, const MobileOptions& options, const FigureRun& run) {
   return static_cast<double>(training_images(options, run) * options.epochs) * kTrainingPerForward * 1e6 *
-         cost_of(model, options, run).mflop / kFlopPerSecond;
+         mobile_cost(model, options, run).mflop / kFlopPerSecond;
 }
 
 }  // namespace sparsight::mobile_vmoe

@@ -24,7 +24,7 @@ struct MobileModel {
 };
 
 // The model with the settings that a figure does not vary.
-MobileModel model_of(const MobileOptions& options, const std::string& routing);
+MobileModel mobile_model(const MobileOptions& options, const std::string& routing);
 
 // All sections of the configuration that trains it, but [superclasses]. A dense model has its last L MLPs k times as
 // wide, so that it costs as much as the k experts there.
@@ -39,7 +39,7 @@ struct MobileCost {
   // What an image touches that uses this many experts of a layer on average; thousands.
   double touched(double experts_of_an_image, int64_t k) const { return active + (experts_of_an_image - k) * expert; }
 };
-MobileCost cost_of(const MobileModel& model, const MobileOptions& options, const FigureRun& run);
+MobileCost mobile_cost(const MobileModel& model, const MobileOptions& options, const FigureRun& run);
 
 // Figure::expected_seconds of a training on one core.
 double training_seconds(const MobileModel& model, const MobileOptions& options, const FigureRun& run);

@@ -71,7 +71,7 @@ VitSize read_size(const std::string& text) {
   return size;
 }
 
-int64_t heads_of(int64_t width) {
+int64_t count_heads(int64_t width) {
   if (width == 384) return 6;
   if (width == 192 || width == 96) return 3;
   const int64_t heads = std::max<int64_t>(1, width / 32);

@@ -33,7 +33,7 @@ struct VitSize {
 };
 VitSize read_size(const std::string& text);
 // The paper's attention heads: 2 for width 64, 3 for 96 and 192, 6 for 384; else one for each 32 channels.
-int64_t heads_of(int64_t width);
+int64_t count_heads(int64_t width);
 
 // CIFAR-100, or generated images with groups where a run has no data.
 const DataChoice& mobile_data();

@@ -31,19 +31,19 @@ std::vector<Json> choices_jobs(const FigureRun& run) {
 }
 
 MobileRow choices_row(const Json& job, const ChoicesOptions& options) {
-  MobileModel dense = model_of(options, kDense), moe = model_of(options, kSemantic);
+  MobileModel dense = mobile_model(options, kDense), moe = mobile_model(options, kSemantic);
   dense.k = moe.k = job.at("k");
   if (job.at("model") == kDenseRow) return {dense};
   return {moe, dense};
 }
 
 Statistic gain_with(const Json& k) {
-  return difference_of({{"k", k}, {"model", kMoeRow}}, {{"k", k}, {"model", kDenseRow}}, "accuracy");
+  return row_difference({{"k", k}, {"model", kMoeRow}}, {{"k", k}, {"model", kDenseRow}}, "accuracy");
 }
 
 std::vector<Claim> choices_claims(const ResultTable& table, const FigureRun&) {
   std::vector<Margin> above, larger;
-  const std::vector<Json> numbers = table.values_of("k");
+  const std::vector<Json> numbers = table.axis_values("k");
   for (const Json& k : numbers) {
     above.push_back({gain_with(k), cat("at k = ", shown(k))});
     if (k <= kFew) continue;

@@ -30,14 +30,14 @@ std::vector<Json> experts_jobs(const FigureRun& run) {
 }
 
 MobileRow experts_row(const Json& job, const ExpertsOptions& options) {
-  MobileModel moe = model_of(options, kSemantic);
+  MobileModel moe = mobile_model(options, kSemantic);
   moe.experts = job.at("E");
-  return {moe, model_of(options, kDense)};
+  return {moe, mobile_model(options, kDense)};
 }
 
 std::vector<Claim> experts_claims(const ResultTable& table, const FigureRun&) {
   std::vector<Margin> rises, stays, routed;
-  for (const Json& experts : table.values_of("E")) {
+  for (const Json& experts : table.axis_values("E")) {
     const std::string where = cat("at E = ", shown(experts));
     if (experts < kBestExperts) rises.push_back({between("E", kBestExperts, experts, "accuracy"), where});
     if (experts <= kBestExperts) continue;

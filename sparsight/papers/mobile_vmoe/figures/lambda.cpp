@@ -31,15 +31,15 @@ std::vector<Json> lambda_jobs(const FigureRun& run) {
 }
 
 MobileRow lambda_row(const Json& job, const LambdaOptions& options) {
-  MobileModel moe = model_of(options, kSemantic);
+  MobileModel moe = mobile_model(options, kSemantic);
   moe.lambda = job.at("lambda");
-  return {moe, model_of(options, kDense)};
+  return {moe, mobile_model(options, kDense)};
 }
 
 std::vector<Claim> lambda_claims(const ResultTable& table, const FigureRun& run) {
   const Json paper = {{"lambda", kPaperLambda}};
   std::vector<Margin> good;
-  for (const Json& weight : table.values_of("lambda"))
+  for (const Json& weight : table.axis_values("lambda"))
     if (weight != kPaperLambda)
       good.push_back({[=](const SeedMeans& mean) -> std::optional<double> {
                         const auto lead = between("lambda", kPaperLambda, weight, "accuracy")(mean);

@@ -37,14 +37,14 @@ std::vector<Json> layers_jobs(const FigureRun& run) {
 }
 
 MobileRow layers_row(const Json& job, const LayersOptions& options) {
-  MobileModel moe = model_of(options, kSemantic);
+  MobileModel moe = mobile_model(options, kSemantic);
   moe.layers = job.at("L");
-  return {moe, model_of(options, kDense)};
+  return {moe, mobile_model(options, kDense)};
 }
 
 std::vector<Claim> layers_claims(const ResultTable& table, const FigureRun&) {
   std::vector<Margin> peak;
-  for (const Json& layers : table.values_of("L"))
+  for (const Json& layers : table.axis_values("L"))
     if (layers != kBestLayers)
       peak.push_back({between("L", kBestLayers, layers, "accuracy"), cat("at L = ", shown(layers))});
   return {

@@ -37,10 +37,10 @@ Figure mobile_figure(const std::string& name, const std::string& title) {
   return figure;
 }
 
-int64_t seed_of(const Json& job) { return job.at("seed").get<int64_t>(); }
+int64_t job_seed(const Json& job) { return job.at("seed").get<int64_t>(); }
 
 Statistic between(const std::string& axis, const Json& at, const Json& other, const std::string& measure) {
-  return difference_of({{axis, at}}, {{axis, other}}, measure);
+  return row_difference({{axis, at}}, {{axis, other}}, measure);
 }
 
 std::string at_value(const Json& value) {

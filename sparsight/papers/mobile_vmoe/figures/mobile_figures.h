@@ -30,7 +30,7 @@ Figure mobile_figure(const std::string& name, const std::string& title);
 // MobileOptions or more.
 template <class Defaults>
 void set_options(Figure& figure, const Defaults& defaults) {
-  figure.settings = settings_of(defaults);
+  figure.settings = make_settings(defaults);
   figure.run_notes = [defaults](const FigureRun& run) { return mobile_notes(chosen(defaults, run), run); };
 }
 
@@ -40,19 +40,19 @@ struct MobileRow {
   std::optional<MobileModel> baseline = {};
 };
 
-int64_t seed_of(const Json& job);
+int64_t job_seed(const Json& job);
 
-// Sets measure and expected_seconds. row_of: a function from a job and the figure's options to a MobileRow.
-template <class Defaults, class RowOf>
-void measure_rows(Figure& figure, const Defaults& defaults, const RowOf& row_of) {
-  figure.measure = [defaults, row_of](const Json& job, const FigureRun& run) {
+// Sets measure and expected_seconds. make_row: a function from a job and the figure's options to a MobileRow.
+template <class Defaults, class MakeRow>
+void measure_rows(Figure& figure, const Defaults& defaults, const MakeRow& make_row) {
+  figure.measure = [defaults, make_row](const Json& job, const FigureRun& run) {
     const auto options = chosen(defaults, run);
-    const MobileRow row = row_of(job, options);
-    return measure_against(row.model, row.baseline, options, run, seed_of(job));
+    const MobileRow row = make_row(job, options);
+    return measure_against(row.model, row.baseline, options, run, job_seed(job));
   };
-  figure.expected_seconds = [defaults, row_of](const Json& job, const FigureRun& run) {
+  figure.expected_seconds = [defaults, make_row](const Json& job, const FigureRun& run) {
     const auto options = chosen(defaults, run);
-    return training_seconds(row_of(job, options).model, options, run);
+    return training_seconds(make_row(job, options).model, options, run);
   };
 }
 

@@ -21,9 +21,9 @@ std::vector<Json> routing_jobs(const FigureRun& run) {
 }
 
 MobileRow routing_row(const Json& job, const MobileOptions& options) {
-  const MobileModel dense = model_of(options, kDense);
+  const MobileModel dense = mobile_model(options, kDense);
   if (job.at("routing") == kDense) return {dense};
-  return {model_of(options, job.at("routing")), dense};
+  return {mobile_model(options, job.at("routing")), dense};
 }
 
 Claim ordered(const ResultTable& table, const std::string& text, const char* better, const char* worse, bool ties) {

@@ -36,7 +36,7 @@ std::vector<Json> sizes_jobs(const FigureRun& run) {
 
 MobileRow sizes_row(const Json& job, const SizesOptions& options) {
   const bool routed = job.at("model") == kMoeRow;
-  MobileModel dense = model_of(options, kDense), moe = model_of(options, kSemantic);
+  MobileModel dense = mobile_model(options, kDense), moe = mobile_model(options, kSemantic);
   dense.size = moe.size = read_size(job.at("size"));
   if (!routed) return {dense};
   return {moe, dense};
@@ -45,23 +45,23 @@ MobileRow sizes_row(const Json& job, const SizesOptions& options) {
 Json row_of_size(const std::string& size, const char* model) { return {{"size", size}, {"model", model}}; }
 
 // The accuracy of the routed model minus that of the dense one.
-Statistic gain_of(const std::string& size) {
-  return difference_of(row_of_size(size, kMoeRow), row_of_size(size, kDenseRow), "accuracy");
+Statistic moe_gain(const std::string& size) {
+  return row_difference(row_of_size(size, kMoeRow), row_of_size(size, kDenseRow), "accuracy");
 }
 
 std::vector<Claim> sizes_claims(const ResultTable& table, const FigureRun&) {
   std::vector<Margin> above, grows;
   std::map<int64_t, std::vector<std::string>> of_width;
-  for (const Json& value : table.values_of("size")) {
+  for (const Json& value : table.axis_values("size")) {
     const auto size = value.get<std::string>();
-    above.push_back({gain_of(size), at_value(value)});
+    above.push_back({moe_gain(size), at_value(value)});
     of_width[read_size(size).width].push_back(size);
   }
   for (auto& [width, sizes] : of_width) {
     std::ranges::sort(sizes, {}, [](const std::string& size) { return read_size(size).depth; });
     const std::string least = sizes.front(), most = sizes.back();
     if (least == most) continue;
-    grows.push_back({minus(gain_of(least), gain_of(most)), cat("of ", least, " against ", most)});
+    grows.push_back({minus(moe_gain(least), moe_gain(most)), cat("of ", least, " against ", most)});
   }
   return {judge(table, "Mobile V-MoE is more accurate than the dense model of the same operations at every size", above,
                 {.decimals = 2}),

@@ -74,7 +74,7 @@ Json assumption_measure(const Json& settings, const FigureRun&) {
 }
 
 std::vector<Claim> assumption_claims(const ResultTable& table, const FigureRun&) {
-  const Json last = table.values_of("epoch").back();
+  const Json last = table.axis_values("epoch").back();
   return {
       all_at_least(table,
                    cat("for each class, some expert gives the pattern its largest gate in at least 95 % of samples, "
@@ -96,7 +96,7 @@ Figure assumption_figure() {
       {"share", "samples whose pattern gets the best expert's largest gate (%)", 1, {"test_samples", true}},
       {"gate", "minimum gate of these patterns", 3},
       {"stable_from", "epoch from which both classes stay at 95 % or more", 1}};
-  figure.settings = settings_of(assumption_options);
+  figure.settings = make_settings(assumption_options);
   figure.jobs = assumption_jobs;
   figure.measure = assumption_measure;
   figure.claims = assumption_claims;

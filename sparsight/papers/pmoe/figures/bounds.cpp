@@ -118,7 +118,7 @@ Claim samples_are_a_product(const ResultTable& table) {
   Claim claim{"samples = batch * iterations, in every theorem", "not measured", std::nullopt,
               "values of every theorem, to within rounding"};
   int64_t theorems = 0;
-  for (const Json& of : table.values_of("bound of")) {
+  for (const Json& of : table.axis_values("bound of")) {
     const auto samples = value_in(table, of, "samples N"), batch = value_in(table, of, "batch B"),
                iterations = value_in(table, of, "iterations T");
     if (!samples || !batch || !iterations) continue;

@@ -31,7 +31,7 @@ std::vector<DescentStep> descent(const PatternRun& run, const PatternModel& dist
   std::vector<DescentStep> found;
   double before = mean_loss(*model, test);
   for (int64_t step = 0; step < steps; ++step) {
-    const ValueFunction v = value_function(outputs_of(*model, test), test.labels);
+    const ValueFunction v = value_function(signed_outputs(*model, test), test.labels);
     const double first = v.value[0] * v.value[0], second = v.value[1] * v.value[1];
     DescentStep now;
     now.v_squared = run.form == "cnn" ? std::max(first, second) : first + second;

@@ -99,7 +99,7 @@ Claim with_patches_taken(const ResultTable& table) {
                                            "CNN"};
   std::vector<Margin> margins;
   for (size_t i = 0; i + 1 < models.size(); ++i)
-    margins.push_back({difference_of({{"model", models[i]}}, {{"model", models[i + 1]}}, "scaled"),
+    margins.push_back({row_difference({{"model", models[i]}}, {{"model", models[i + 1]}}, "scaled"),
                        cat(models[i], " against ", models[i + 1])});
   return judge(table,
                "the decrease per unit of learning rate and v² gets smaller as l grows and is smallest for the CNN",
@@ -126,7 +126,7 @@ Figure descent_figure() {
                      {"scaled", "decrease per unit of learning rate and v², first fifth", 3},
                      {"v_early", "v² in the first fifth", 4},
                      {"v_late", "v² in the last fifth", 4}};
-  figure.settings = settings_of(descent_options);
+  figure.settings = make_settings(descent_options);
   figure.jobs = descent_jobs;
   figure.measure = descent_measure;
   figure.claims = descent_claims;

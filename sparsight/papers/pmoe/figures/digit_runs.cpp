@@ -36,7 +36,7 @@ DigitSets digit_sets(const FigureRun& run, int64_t train, int64_t test, uint64_t
   options.test = test;
   options.seed = static_cast<int64_t>(seed);
   choose_cells(options, run);
-  const DataSplits splits = composite_of(options, cells_for(options));
+  const DataSplits splits = compose_cells(options, cells_for(options));
   return {cut_into_patches(*splits.train, kSide, train), cut_into_patches(*splits.test, kSide, test)};
 }
 
@@ -140,7 +140,7 @@ DigitTrial train_digit_job(const Json& job, const FigureRun& run) {
   return {train_two_layer(job_setting(job), sets.train, sets.test, {seed, shared}, job.at("test_epochs")), sets.test};
 }
 
-Json accuracy_of(const DigitTrial& trial) {
+Json accuracy_json(const DigitTrial& trial) {
   const TwoLayerResult& result = trial.result;
   Json losses = Json::array(), wrong = Json::array(), first;
   for (const PatchEpoch& epoch : result.epochs) {

@@ -73,7 +73,7 @@ DigitTrial train_digit_job(const Json& job, const FigureRun& run);
 // Measures of most figures: accuracy and accuracy at the other threshold in percent, epochs to the first without a
 // training error (null if there was none), zero_error (100 if there was one, so the mean is a percentage), one_signed
 // (100 if all output weights have one sign), test loss. More than the measures: "log", a list for each epoch.
-Json accuracy_of(const DigitTrial& trial);
+Json accuracy_json(const DigitTrial& trial);
 std::vector<Measure> accuracy_measures();
 
 // The complete setting of a job.

@@ -67,7 +67,7 @@ std::vector<Json> fig4_paper() {
 // Most trials of both must reach zero training error: means over those that do say nothing about the others.
 Claim fewer_epochs(const ResultTable& table, const std::string& form) {
   Claim claim{form + " reaches zero training error in fewer epochs than the CNN", "not measured", {}};
-  const std::vector<Json> samples = table.values_of("samples");
+  const std::vector<Json> samples = table.axis_values("samples");
   if (samples.empty()) return claim;
   const Json ours = {{"model", form}, {"samples", samples.back()}},
              cnn = {{"model", "cnn"}, {"samples", samples.back()}};
@@ -84,7 +84,7 @@ Claim fewer_epochs(const ResultTable& table, const std::string& form) {
   MarginTest test{.unit = "epochs"};
   test.measured = cat(fixed(*mean, 0), " against ", fixed(*cnn_mean, 0), " at ", shown(samples.back()), " samples (",
                       fixed(*reached, 0), " and ", fixed(*cnn_reached, 0), " % of the trials reach it)");
-  return judge(table, claim.text, {{difference_of(cnn, ours, "epochs")}}, test);
+  return judge(table, claim.text, {{row_difference(cnn, ours, "epochs")}}, test);
 }
 
 std::vector<Claim> fig4_claims(const ResultTable& table, bool until_zero_error) {
@@ -109,9 +109,9 @@ Figure figure_4(const std::string& preset) {
   figure.measures = accuracy_measures();
   figure.data = digit_data();
   const auto options = [preset](Scale scale) { return fig4_options(scale, preset); };
-  figure.settings = settings_of(options);
+  figure.settings = make_settings(options);
   figure.jobs = [options, preset](const FigureRun& run) { return fig4_jobs(chosen(options, run), preset); };
-  figure.measure = [](const Json& job, const FigureRun& run) { return accuracy_of(train_digit_job(job, run)); };
+  figure.measure = [](const Json& job, const FigureRun& run) { return accuracy_json(train_digit_job(job, run)); };
   figure.paper = fig4_paper();
   figure.claims = [preset](const ResultTable& table, const FigureRun&) {
     return fig4_claims(table, preset == "paper");

@@ -60,24 +60,24 @@ std::vector<Json> fig5_paper() {
 }
 
 Json fig5_measure(const Json& job, const FigureRun& run) {
-  Json result = accuracy_of(train_digit_job(job, run));
+  Json result = accuracy_json(train_digit_job(job, run));
   result["success"] = result.at("accuracy").get<double>() >= job.at("success").get<double>() ? 100 : 0;
   return result;
 }
 
 // The numbers of samples at which half of the trials succeed, with `patches`.
 std::optional<double> half_at(const SeedMeans& mean, const Json& patches) {
-  return reaches(curve_of(mean, "samples", "success", {{"patches", patches}}), 50);
+  return reaches(mean_curve(mean, "samples", "success", {{"patches", patches}}), 50);
 }
 
 // "2: at most 400, 4: 540; 533 + 73.7e-8 l^8 explains 47 % of the points inside the range": an end of the range only
 // bounds the number, and no line is fitted through it.
 std::string half_text(const ResultTable& table) {
   const SeedMeans mean(table);
-  const double least = table.values_of("samples").front().get<double>();
+  const double least = table.axis_values("samples").front().get<double>();
   std::vector<std::string> parts;
   std::vector<std::pair<double, double>> inside;
-  for (const Json& patches : table.values_of("patches")) {
+  for (const Json& patches : table.axis_values("patches")) {
     const auto half = half_at(mean, patches);
     const bool at_edge = half && *half <= least;
     parts.push_back(cat(shown(patches), ": ", half ? (at_edge ? "at most " : "") + fixed(*half, 0) : "not reached"));
@@ -92,7 +92,7 @@ std::string half_text(const ResultTable& table) {
 
 Claim needed_samples(const ResultTable& table) {
   const std::string text = "the samples at which half of the trials succeed grow with the patches taken";
-  const std::vector<Json> patches = table.values_of("patches"), samples = table.values_of("samples");
+  const std::vector<Json> patches = table.axis_values("patches"), samples = table.axis_values("samples");
   if (patches.size() < 2 || samples.size() < 2) return {text, "not measured", {}};
   const SeedMeans all(table);
   const auto first = half_at(all, patches.front()), last = half_at(all, patches.back());
@@ -123,7 +123,7 @@ Figure fig5() {
   figure.measures = accuracy_measures();
   figure.measures.insert(figure.measures.begin(), {"success", "trials that succeed (%)", 0});
   figure.data = digit_data();
-  figure.settings = settings_of(fig5_options);
+  figure.settings = make_settings(fig5_options);
   figure.jobs = fig5_jobs;
   figure.measure = fig5_measure;
   figure.paper = fig5_paper();

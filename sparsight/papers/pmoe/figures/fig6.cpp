@@ -35,9 +35,9 @@ Figure fig6() {
   figure.axes = {"model", "experts", "samples"};
   figure.measures = accuracy_measures();
   figure.data = digit_data();
-  figure.settings = settings_of(fig6_options);
+  figure.settings = make_settings(fig6_options);
   figure.jobs = [](const FigureRun& run) { return joint_jobs(chosen(fig6_options, run)); };
-  figure.measure = [](const Json& job, const FigureRun& run) { return accuracy_of(train_digit_job(job, run)); };
+  figure.measure = [](const Json& job, const FigureRun& run) { return accuracy_json(train_digit_job(job, run)); };
   figure.paper = fig6_paper();
   figure.claims = [](const ResultTable& table, const FigureRun& run) -> std::vector<Claim> {
     const JointOptions options = chosen(fig6_options, run);

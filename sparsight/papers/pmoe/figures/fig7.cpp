@@ -41,7 +41,7 @@ Claim best_inside(const ResultTable& table, const JointOptions& options) {
   std::vector<std::string> best_texts;
   std::vector<Margin> margins;
   for (const int64_t samples : options.samples) {
-    const auto best_of = [samples](const SeedMeans& mean, const std::vector<int64_t>& values) {
+    const auto find_best = [samples](const SeedMeans& mean, const std::vector<int64_t>& values) {
       std::optional<std::pair<double, int64_t>> best;
       for (const int64_t patches : values) {
         const auto accuracy = accuracy_at(mean, patches, samples);
@@ -50,12 +50,12 @@ Claim best_inside(const ResultTable& table, const JointOptions& options) {
       }
       return best;
     };
-    const auto best = best_of(SeedMeans(table), options.values);
+    const auto best = find_best(SeedMeans(table), options.values);
     if (!best) return {text, "not measured", {}};
     best_texts.push_back(cat(best->second, " with ", samples, " samples"));
     for (const int64_t end : {options.values.front(), options.values.back()})
       margins.push_back({[=](const SeedMeans& mean) -> std::optional<double> {
-                           const auto middle = best_of(mean, inside);
+                           const auto middle = find_best(mean, inside);
                            const auto edge = accuracy_at(mean, end, samples);
                            return middle && edge ? std::optional(middle->first - *edge) : std::nullopt;
                          },
@@ -77,9 +77,9 @@ Figure fig7() {
   figure.axes = {"model", "patches", "samples"};
   figure.measures = accuracy_measures();
   figure.data = digit_data();
-  figure.settings = settings_of(fig7_options);
+  figure.settings = make_settings(fig7_options);
   figure.jobs = [](const FigureRun& run) { return joint_jobs(chosen(fig7_options, run)); };
-  figure.measure = [](const Json& job, const FigureRun& run) { return accuracy_of(train_digit_job(job, run)); };
+  figure.measure = [](const Json& job, const FigureRun& run) { return accuracy_json(train_digit_job(job, run)); };
   figure.paper = fig7_paper();
   figure.claims = [](const ResultTable& table, const FigureRun& run) -> std::vector<Claim> {
     const JointOptions options = chosen(fig7_options, run);

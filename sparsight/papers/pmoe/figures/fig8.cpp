@@ -74,7 +74,7 @@ Figure fig8() {
   figure.axes = {"patches", "samples"};
   figure.measures = {{"found", "cell among the patches taken (%)", 1, {"test", true}}};
   figure.data = digit_data();
-  figure.settings = settings_of(fig8_options);
+  figure.settings = make_settings(fig8_options);
   figure.jobs = fig8_jobs;
   figure.measure = fig8_measure;
   figure.paper = fig8_paper();

@@ -67,7 +67,7 @@ std::vector<Json> fig9_paper() {
 
 Claim stays_high(const ResultTable& table, const std::string& key, const std::string& digit) {
   std::vector<Margin> margins;
-  for (const Json& samples : table.values_of("samples"))
+  for (const Json& samples : table.axis_values("samples"))
     if (samples.get<int64_t>() >= 300)
       margins.push_back({above({{"samples", samples}}, key, 88), cat("at ", shown(samples), " samples")});
   return judge(table, cat("from 300 samples on, the best expert finds the ", digit, " in at least 88 % of samples"),
@@ -87,7 +87,7 @@ Figure fig9() {
                      {kFig9Keys[1], "digit 0 found (%)", 1, {"images_0", true}},
                      {"accuracy", "test accuracy (%)", 1, {"test", true}}};
   figure.data = digit_data();
-  figure.settings = settings_of(fig9_options);
+  figure.settings = make_settings(fig9_options);
   figure.jobs = fig9_jobs;
   figure.measure = fig9_measure;
   figure.paper = fig9_paper();

@@ -38,7 +38,7 @@ Figure large_gradients_figure() {
   figure.measures = {{"share", "neurons with a gradient of at least v / (l p sqrt(delta)) (%)", 1},
                      {"gamma", "gamma = 1 / (p sqrt(delta)) (%)", 1},
                      {"threshold", "v / (l p sqrt(delta))", 5}};
-  figure.settings = settings_of(gradients_options);
+  figure.settings = make_settings(gradients_options);
   figure.jobs = [](const FigureRun& run) {
     const PatternOptions options = chosen(gradients_options, run);
     std::vector<Json> jobs;

@@ -104,7 +104,7 @@ Claim above_the_cnn(const ResultTable& table, const JointOptions& options) {
   if (!accuracy || !other) return {text, "not measured", {}};
   MarginTest test;
   test.measured = cat(fixed(*accuracy, 1), " % against ", fixed(*other, 1), " %");
-  return judge(table, text, {{difference_of(ours, cnn, "accuracy")}}, test);
+  return judge(table, text, {{row_difference(ours, cnn, "accuracy")}}, test);
 }
 
 }  // namespace sparsight::pmoe

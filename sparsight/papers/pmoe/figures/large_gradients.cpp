@@ -13,7 +13,7 @@ namespace {
 std::vector<double> joint_values(PatchCnn& model, const PatchSet& data) {
   const Routing routing = route_patches(model, data, 0, data.size());
   const at::Tensor y = 2 * data.labels.to(at::kDouble) - 1;
-  const at::Tensor v = at::sigmoid(-y * outputs_of(model, data).to(at::kDouble));
+  const at::Tensor v = at::sigmoid(-y * signed_outputs(model, data).to(at::kDouble));
   const at::Tensor image = routing.token.floor_divide(data.patches);
   const at::Tensor is_pattern = routing.token.remainder(data.patches) == data.position.index_select(0, image);
   const at::Tensor weight = is_pattern.to(at::kDouble) * routing.gate.to(at::kDouble) * v.index_select(0, image);
@@ -42,7 +42,7 @@ LargeGradients large_gradients(const PatternRun& run, const PatternModel& distri
   if (run.form == "joint") {
     values = joint_values(*model, train);
   } else {
-    const ValueFunction v = value_function(outputs_of(*model, train), train.labels);
+    const ValueFunction v = value_function(signed_outputs(*model, train), train.labels);
     values = run.form == "cnn" ? std::vector<double>{std::max(v.value[0], v.value[1])}
                                : std::vector<double>{v.value[0], v.value[1]};
   }

@@ -43,7 +43,7 @@ Json linear_measure(const Json& settings, const FigureRun&) {
   }
   const PatchSet train = sample_set(model, "train", samples), test = sample_set(model, "test", kLinearTest);
   PatternRun run = separate_run(2);
-  run.training = training_of(settings);
+  run.training = to_training(settings);
   const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, test, {seed, seed});
   const double training = patch_accuracy(patch_outputs(*result.model, train), train.labels);
   return Json{{"training_error", 100 * (1 - training)}, {"test", kLinearTest}, {"accuracy", 100 * result.accuracy}};
@@ -59,7 +59,7 @@ Figure linear_classifier_figure() {
   figure.duration = "smoke 5 s, small 40 s, paper 3 min, on 2 cores";
   figure.axes = {"data", "model"};
   figure.measures = {{"training_error", "training error (%)", 2}, {"accuracy", "test accuracy (%)", 1, {"test", true}}};
-  figure.settings = settings_of(linear_options);
+  figure.settings = make_settings(linear_options);
   figure.jobs = [](const FigureRun& run) {
     const LinearOptions options = chosen(linear_options, run);
     std::vector<Json> jobs;

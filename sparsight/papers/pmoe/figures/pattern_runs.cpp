@@ -30,7 +30,7 @@ Json training_json(PatternTraining training) {
   return values(set);
 }
 
-PatternTraining training_of(const Json& job) {
+PatternTraining to_training(const Json& job) {
   PatternTraining training;
   OptionSet set;
   training.declare(set);
@@ -87,10 +87,10 @@ void sgd_step(const std::shared_ptr<PatchCnn>& model, const PatchSet& batch, dou
   PatchSgd(model, batch, options, 0).train_epoch();
 }
 
-at::Tensor outputs_of(PatchCnn& model, const PatchSet& data) { return patch_outputs(model, data).select(1, 0); }
+at::Tensor signed_outputs(PatchCnn& model, const PatchSet& data) { return patch_outputs(model, data).select(1, 0); }
 
 double mean_loss(PatchCnn& model, const PatchSet& data) {
-  const at::Tensor f = outputs_of(model, data).to(at::kDouble), y = 2 * data.labels.to(at::kDouble) - 1;
+  const at::Tensor f = signed_outputs(model, data).to(at::kDouble), y = 2 * data.labels.to(at::kDouble) - 1;
   return at::softplus(-y * f).mean().item<double>();
 }
 

@@ -23,7 +23,7 @@ struct PatternTraining {
 // The training as a field of a job, and back.
 inline constexpr const char* kPatternTraining = "training";
 Json training_json(PatternTraining training);
-PatternTraining training_of(const Json& job);
+PatternTraining to_training(const Json& job);
 
 struct PatternRun {
   std::string form = "separate";  // "cnn", "separate", "joint"
@@ -55,7 +55,7 @@ PatchSet sample_set(const PatternModel& model, const std::string& part, int64_t 
 void sgd_step(const std::shared_ptr<PatchCnn>& model, const PatchSet& batch, double lr);
 
 // [N]: the paper's f.
-at::Tensor outputs_of(PatchCnn& model, const PatchSet& data);
+at::Tensor signed_outputs(PatchCnn& model, const PatchSet& data);
 double mean_loss(PatchCnn& model, const PatchSet& data);  // equation 2
 
 }  // namespace sparsight::pmoe

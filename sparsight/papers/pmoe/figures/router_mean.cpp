@@ -36,7 +36,7 @@ Figure router_mean_figure() {
   figure.axes = {"samples"};
   figure.measures = {{"deviation", "distance of the mean gradient from -(o1 - o2)/2", 4},
                      {"scaled", "the same times sqrt(samples) / n", 3}};
-  figure.settings = settings_of(router_mean_options);
+  figure.settings = make_settings(router_mean_options);
   figure.jobs = [](const FigureRun& run) {
     const RouterMeanOptions options = chosen(router_mean_options, run);
     std::vector<Json> sizes;

@@ -97,7 +97,7 @@ Figure router_rates_figure() {
   figure.axes = {"data", "patches"};
   figure.measures = {{"rate", "test samples whose pattern is in the right top-l (%)", 1, {"test", true}},
                      {"clear", "test samples whose pattern scores above all non-confusers (%)", 1, {"test", true}}};
-  figure.settings = settings_of(router_rates_options);
+  figure.settings = make_settings(router_rates_options);
   figure.jobs = router_rates_jobs;
   figure.measure = router_rates_measure;
   figure.claims = router_rates_claims;

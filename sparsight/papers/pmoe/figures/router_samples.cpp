@@ -48,7 +48,7 @@ std::vector<Json> router_samples_jobs(const FigureRun& run) {
 
 Json router_samples_measure(const Json& job, const FigureRun& run) {
   const DigitTrial trial = train_digit_job(job, run);
-  Json result = accuracy_of(trial);
+  Json result = accuracy_json(trial);
   result["found"] = found_by_right_expert(*trial.result.model, trial.test);
   return result;
 }
@@ -71,7 +71,7 @@ std::vector<Claim> router_samples_claims(const ResultTable& table, const FigureR
   return {judge(table, "from 300 of the samples on, routers lose at most 1 point against routers of all samples",
                 margins, {.ties = true, .unit = "points within"}),
           judge(table, "routers of the fewest samples find the cell less often than routers of all samples",
-                {{difference_of(most, few, "found"), {}}})};
+                {{row_difference(most, few, "found"), {}}})};
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ Figure router_samples_figure() {
   figure.measures = accuracy_measures();
   figure.measures.insert(figure.measures.begin() + 1, {"found", "cell among the patches taken (%)", 1, {"test", true}});
   figure.data = digit_data();
-  figure.settings = settings_of(router_samples_options);
+  figure.settings = make_settings(router_samples_options);
   figure.jobs = router_samples_jobs;
   figure.measure = router_samples_measure;
   figure.claims = router_samples_claims;

@@ -23,7 +23,7 @@ Figure router_spread_figure() {
   figure.duration = "smoke 2 s, small 20 s, paper 2 min, on 2 cores";
   figure.axes = {"batch"};
   figure.measures = {{"deviation", "RMS distance of a batch's gradient from the mean", 4}};
-  figure.settings = settings_of(router_spread_options);
+  figure.settings = make_settings(router_spread_options);
   figure.jobs = [](const FigureRun& run) {
     const PatternOptions options = chosen(router_spread_options, run);
     std::vector<Json> sizes;

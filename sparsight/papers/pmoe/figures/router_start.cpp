@@ -35,7 +35,7 @@ Figure router_start_figure() {
   figure.axes = {"patches", "width"};
   figure.measures = {{"within", "initial routers with a norm of at most 1/n² (%)", 2},
                      {"norm", "mean norm times n²", 3}};
-  figure.settings = settings_of(router_start_options);
+  figure.settings = make_settings(router_start_options);
   figure.jobs = [](const FigureRun& run) {
     const RouterStartOptions options = chosen(router_start_options, run);
     std::vector<Json> jobs;

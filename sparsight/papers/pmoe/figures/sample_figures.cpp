@@ -88,7 +88,7 @@ bool reaches_target(const Json& settings, const std::string& axis, int64_t sampl
   const PatternModel distribution(swept_patterns(data, seed));
   const PatchSet train = sample_set(distribution, "train", samples), test = sample_set(distribution, "test", 500);
   PatternRun run = model == "CNN" ? cnn_run() : model == "joint" ? joint_run(experts, taken) : separate_run(taken);
-  run.training = training_of(settings);
+  run.training = to_training(settings);
   return train_two_layer(pattern_setting(run, train), train, test, {seed, seed}).accuracy >= kTarget;
 }
 
@@ -104,7 +104,7 @@ std::vector<Json> sweep_jobs(const SampleSweep& sweep, const SampleOptions& opti
 }
 
 // The mean over seeds; null unless most trials of the cell reach the target, as the others have no number.
-Statistic samples_of(const Json& cell) {
+Statistic mean_samples(const Json& cell) {
   return [cell](const SeedMeans& mean) -> std::optional<double> {
     for (const ResultRow& row : mean.table().rows)
       if (contains(row.settings, cell) && 2 * row.measured[0] <= std::ssize(row.trials)) return std::nullopt;
@@ -122,13 +122,13 @@ Statistic difference(const Statistic& more, const Statistic& less) {
 Claim order_claim(const ResultTable& table, const std::string& model, const SampleSweep& sweep) {
   const std::string text = cat(model, ": ", sweep.claim);
   const auto cell = [&](const Json& value) { return Json{{"model", model}, {sweep.axis, value}}; };
-  const std::vector<Json> values = table.values_of(sweep.axis);
+  const std::vector<Json> values = table.axis_values(sweep.axis);
   std::vector<Margin> margins;
   for (size_t i = 0; i + 1 < values.size(); ++i)
-    margins.push_back({difference(samples_of(cell(values[i + 1])), samples_of(cell(values[i]))),
+    margins.push_back({difference(mean_samples(cell(values[i + 1])), mean_samples(cell(values[i]))),
                        cat("from ", shown(values[i]), " to ", shown(values[i + 1]))});
   MarginTest test{.ties = true, .unit = "samples"};
-  const auto points = curve_of(SeedMeans(table), sweep.axis, "samples", {{"model", model}});
+  const auto points = mean_curve(SeedMeans(table), sweep.axis, "samples", {{"model", model}});
   for (const auto& [x, samples] : points)
     test.measured += cat(test.measured.empty() ? "" : ", ", shown_number(samples, 3), " at ", shown_number(x));
   if (points.size() < 2) return {text, "not reached with most samples", std::nullopt};
@@ -141,9 +141,9 @@ Claim order_claim(const ResultTable& table, const std::string& model, const Samp
 
 Claim fewer_than_cnn_claim(const ResultTable& table, const SampleSweep& sweep) {
   std::vector<Margin> margins;
-  for (const Json& value : table.values_of(sweep.axis))
-    margins.push_back({difference(samples_of({{"model", "CNN"}, {sweep.axis, value}}),
-                                  samples_of({{"model", "separate"}, {sweep.axis, value}})),
+  for (const Json& value : table.axis_values(sweep.axis))
+    margins.push_back({difference(mean_samples({{"model", "CNN"}, {sweep.axis, value}}),
+                                  mean_samples({{"model", "separate"}, {sweep.axis, value}})),
                        cat("at ", shown(value))});
   return judge(table, "separate training (l = 2) needs fewer samples than the CNN", margins, {.unit = "samples"});
 }
@@ -164,7 +164,7 @@ Figure sweep_figure(const SampleSweep& sweep) {
   figure.axes = {"model", sweep.axis};
   figure.measures = {{"samples", "smallest number of samples that reaches the target", 0}};
   const auto defaults = [sweep](Scale scale) { return sample_options(scale, sweep); };
-  figure.settings = settings_of(defaults);
+  figure.settings = make_settings(defaults);
   figure.jobs = [defaults, sweep](const FigureRun& run) { return sweep_jobs(sweep, chosen(defaults, run)); };
   figure.measure = [axis = sweep.axis](const Json& settings, const FigureRun&) {
     const auto found = smallest_size(settings.at("sizes").get<std::vector<int64_t>>(),

@@ -62,7 +62,7 @@ Json spurious_measure(const Json& settings, const FigureRun&) {
                  broken_set = patch_set(broken.samples, 2);
   const int64_t taken = name.ends_with("1") ? 1 : 2;
   PatternRun run = name == "CNN" ? cnn_run() : name.starts_with("joint") ? joint_run(8, taken) : separate_run(taken);
-  run.training = training_of(settings);
+  run.training = to_training(settings);
   const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, intact_set, {seed, seed});
   Json found = {{"intact", 100 * result.accuracy},
                 {"broken", 100 * patch_accuracy(patch_outputs(*result.model, broken_set), broken_set.labels)},
@@ -93,7 +93,7 @@ Figure spurious_figure() {
                      {"broken", "test accuracy, no correlation (%)", 1, {"test_samples", true}},
                      {"planted", "planted patches that some expert takes (%)", 1},
                      {"pattern", "patterns that some expert takes (%)", 1}};
-  figure.settings = settings_of(spurious_options);
+  figure.settings = make_settings(spurious_options);
   figure.jobs = spurious_jobs;
   figure.measure = spurious_measure;
   figure.claims = spurious_claims;

@@ -48,7 +48,7 @@ Figure activation_stability_figure() {
                      {"violations", "covered pairs in which a sign changed", 0},
                      {"changed", "other pairs in which a sign changed (%)", 1},
                      {"move", "largest move of a neuron, in units of U eta t", 4}};
-  figure.settings = settings_of(stability_options);
+  figure.settings = make_settings(stability_options);
   figure.jobs = [](const FigureRun& run) {
     const StabilityOptions options = chosen(stability_options, run);
     std::vector<Json> jobs;

@@ -119,7 +119,7 @@ Json table1_measure(const Json& job, const FigureRun&) {
   fail("unknown quantity ", job.at("multiply-adds of"));
 }
 
-std::optional<double> value_of(const ResultTable& table, const char* training, const char* quantity) {
+std::optional<double> find_value(const ResultTable& table, const char* training, const char* quantity) {
   for (const ResultRow& row : table.rows)
     if (contains(row.settings, {{"training", training}, {"multiply-adds of", quantity}})) return row.mean[0];
   return std::nullopt;
@@ -147,8 +147,8 @@ Claim totals_match(const ResultTable& table) {
   Claim claim{"total = multiply-adds per iteration * iterations", "for every model", true,
               "values of every model, to within rounding"};
   for (const CountedModel& model : kCountedModels) {
-    const auto total = value_of(table, model.name, "total"), iterations = value_of(table, model.name, "iterations"),
-               each = value_of(table, model.name, "an iteration: forward");
+    const auto total = find_value(table, model.name, "total"), iterations = find_value(table, model.name, "iterations"),
+               each = find_value(table, model.name, "an iteration: forward");
     if (!total || !iterations || !each) return {claim.text, "not measured", std::nullopt, claim.test};
     if (nearly(*total, *each * *iterations)) continue;
     claim.measured = cat("not for ", model.name);
@@ -161,7 +161,7 @@ Claim totals_match(const ResultTable& table) {
 Claim compute_saving(const ResultTable& table, const char* name, const PowerProduct& printed) {
   Claim claim{cat(name, " training reduces compute by a factor of ", printed.text(), " compared with the CNN"),
               "not measured", std::nullopt, "values for the models of figure 4, to within rounding"};
-  const auto cnn = value_of(table, "CNN", "total"), own = value_of(table, name, "total");
+  const auto cnn = find_value(table, "CNN", "total"), own = find_value(table, name, "total");
   if (!cnn || !own) return claim;
   const double expected = printed.at(counted_symbols(counted_model(name).sizes));
   claim.measured = cat(fixed(*cnn / *own, 1), ", the printed factor is ", fixed(expected, 1));

@@ -46,7 +46,7 @@ Figure value_bounds_figure() {
   figure.measures = {{"error", "error of the worse class (%)", 2},
                      {"twice", "2 v of that class (%)", 2},
                      {"root", "square root of v of that class (%)", 2}};
-  figure.settings = settings_of(value_bounds_options);
+  figure.settings = make_settings(value_bounds_options);
   figure.jobs = [](const FigureRun& run) {
     const ValueBoundsOptions options = chosen(value_bounds_options, run);
     std::vector<Json> jobs;
@@ -65,10 +65,11 @@ Figure value_bounds_figure() {
                    test = sample_set(model, "test", settings.at("test").get<int64_t>());
     const auto name = settings.at("model").get<std::string>();
     PatternRun run = run_named(name);
-    run.training = training_of(settings);
+    run.training = to_training(settings);
     if (name.ends_with("one epoch")) run.training.epochs = run.training.router_epochs = 1;
     const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, test, {seed, seed});
-    const ValueFunction v = value_function(outputs_of(*result.model, test), test.labels);  // also asserts the bounds
+    const ValueFunction v =
+        value_function(signed_outputs(*result.model, test), test.labels);  // also asserts the bounds
     const size_t worse = v.error[1] > v.error[0] ? 1 : 0;
     return Json{
         {"error", 100 * v.error[worse]}, {"twice", 200 * v.value[worse]}, {"root", 100 * std::sqrt(v.value[worse])}};

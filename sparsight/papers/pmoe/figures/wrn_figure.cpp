@@ -11,13 +11,13 @@
 namespace sparsight::pmoe {
 namespace {
 
-const WrnSeries& series_of(const std::vector<WrnSeries>& all, const std::string& name) {
+const WrnSeries& find_series(const std::vector<WrnSeries>& all, const std::string& name) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const WrnSeries& s) { return s.name == name; });
   SPARSIGHT_CHECK(found != all.end());
   return *found;
 }
 
-std::vector<Json> jobs_of(const std::vector<WrnSeries>& all, const WrnOptions& options) {
+std::vector<Json> make_jobs(const std::vector<WrnSeries>& all, const WrnOptions& options) {
   std::vector<Json> jobs;
   for (const WrnSeries& series : all)
     for (const int64_t samples : options.samples)
@@ -27,7 +27,7 @@ std::vector<Json> jobs_of(const std::vector<WrnSeries>& all, const WrnOptions& o
 }
 
 // Every dataset of the series, each once.
-std::vector<DataChoice> choices_of(const std::vector<WrnSeries>& all) {
+std::vector<DataChoice> data_choices(const std::vector<WrnSeries>& all) {
   std::vector<DataChoice> choices;
   for (const WrnSeries& series : all)
     for (const DataChoice& choice : wrn_choices(series.data))
@@ -100,7 +100,7 @@ double forward_cost(const WrnSeries& series, int64_t widen, Scale scale, bool ga
 double expected_wrn_seconds(const Json& settings, const std::vector<WrnSeries>& all, Scale scale) {
   constexpr double kRate = 2e10;  // operations per second of one core in this kind of training
   const double images = settings.at("samples").get<double>() * settings.at("epochs").get<double>();
-  return images * forward_cost(series_of(all, settings.at("model")), settings.at("widen"), scale) * 6 / kRate;
+  return images * forward_cost(find_series(all, settings.at("model")), settings.at("widen"), scale) * 6 / kRate;
 }
 
 Claim pmoe_above_wrn(const ResultTable& table) {
@@ -127,14 +127,14 @@ Figure wrn_figure(const WrnFigureParts& parts) {
   figure.axes = {"model", "samples"};
   figure.measures = {{"accuracy", "test accuracy (%)", 1, {"test_images"}}};
   if (parts.worst_cell) figure.measures.push_back({"worst_cell", "test accuracy of the worst cell (%)"});
-  figure.data = choices_of(parts.series);
+  figure.data = data_choices(parts.series);
   const auto options = [samples = parts.samples](Scale scale) { return wrn_options(scale, samples); };
-  figure.settings = settings_of(options);
+  figure.settings = make_settings(options);
   figure.jobs = [options, series = parts.series](const FigureRun& run) {
-    return jobs_of(series, chosen(options, run));
+    return make_jobs(series, chosen(options, run));
   };
   figure.measure = [parts](const Json& settings, const FigureRun& run) {
-    const WrnResult result = run_wrn_job(settings, series_of(parts.series, settings.at("model")), run);
+    const WrnResult result = run_wrn_job(settings, find_series(parts.series, settings.at("model")), run);
     Json measured = {
         {"accuracy", result.accuracy}, {"test_images", result.test_images}, {"log", epoch_log(result.training)}};
     if (parts.worst_cell) measured["worst_cell"] = result.worst_cell;

@@ -37,12 +37,12 @@ constexpr const char *kEvenWrn = "WRN, even training", *kEvenPmoe = "WRN-pMoE, e
 // At the number of samples of the even training.
 Claim below_even_training(const ResultTable& table) {
   std::vector<Margin> margins;
-  for (const Json& samples : table.values_of("samples")) {
+  for (const Json& samples : table.axis_values("samples")) {
     const Json even = {{"model", kEvenWrn}, {"samples", samples}};
     if (!table.mean(even, "accuracy")) continue;
-    margins.push_back({difference_of(even, {{"model", kWrn}, {"samples", samples}}, "accuracy"), "WRN"});
-    margins.push_back({difference_of({{"model", kEvenPmoe}, {"samples", samples}},
-                                     {{"model", kWrnPmoe}, {"samples", samples}}, "accuracy"),
+    margins.push_back({row_difference(even, {{"model", kWrn}, {"samples", samples}}, "accuracy"), "WRN"});
+    margins.push_back({row_difference({{"model", kEvenPmoe}, {"samples", samples}},
+                                      {{"model", kWrnPmoe}, {"samples", samples}}, "accuracy"),
                        "WRN-pMoE"});
   }
   return judge(table, "both models are below their accuracy with hair colour independent of the label", margins);

@@ -34,7 +34,7 @@ std::string picture_file(const Pictured& set) {
 at::Tensor enlarged(const at::Tensor& image) { return image.repeat_interleave(kScale, 1).repeat_interleave(kScale, 2); }
 
 // The first images of the training split side by side, with white between them.
-at::Tensor strip_of(const DataSet& set) {
+at::Tensor make_strip(const DataSet& set) {
   at::Tensor strip;
   for (int64_t i = 0; i < kShown; ++i) {
     const at::Tensor picture = enlarged(set.get(i).image);
@@ -67,7 +67,7 @@ Figure fig13() {
       Json sections;
       set_data(sections, set.data, {10 * kShown, 10 * kShown}, run);
       const DataSplits splits = make_component(data_sets(), sections, "data", DataContext{});
-      write_file_atomically(run.folder + "/" + picture_file(set), encode_png(strip_of(*splits.train)));
+      write_file_atomically(run.folder + "/" + picture_file(set), encode_png(make_strip(*splits.train)));
     }
     return Json{{"pictures", kShown}};
   };

@@ -103,7 +103,7 @@ Figure table2() {
                      {"accuracy", "test accuracy (%)", 1, {"test_images"}}};
   figure.data = wrn_choices(WrnData::smiling_glasses);
   figure.alone = true;
-  figure.settings = settings_of(table2_options);
+  figure.settings = make_settings(table2_options);
   figure.jobs = [](const FigureRun& run) {
     const WrnOptions options = chosen(table2_options, run);
     std::vector<Json> jobs;

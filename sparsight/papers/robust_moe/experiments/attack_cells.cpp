@@ -64,7 +64,7 @@ Json damage_settings(const CellDamage& attack, const CellOptions& options) {
 }
 
 // Changes of the configuration of the trained model.
-std::vector<std::string> overrides_of(const std::optional<int64_t>& k, const std::optional<double>& capacity) {
+std::vector<std::string> make_overrides(const std::optional<int64_t>& k, const std::optional<double>& capacity) {
   std::vector<std::string> overrides;
   if (k) overrides.push_back(cat("router.eval_k=", *k));
   if (capacity) overrides.push_back(cat("capacity.eval_factor=", *capacity));
@@ -144,7 +144,7 @@ std::string AttackCells::trained(const VisionModel& model, int64_t seed) const {
 }
 
 Json AttackCells::attacked(const std::string& weights, int64_t seed, const CellAttack& attack) const {
-  const LoadedModel loaded = load_model(weights, "", overrides_of(attack.k, attack.capacity));
+  const LoadedModel loaded = load_model(weights, "", make_overrides(attack.k, attack.capacity));
   MeasuredAttack how;
   how.attack = make_attack(attack, options_, seed);
   how.losses = attack.router_weight > 0;
@@ -157,7 +157,7 @@ Json AttackCells::measure(const VisionModel& model, int64_t seed, const CellAtta
   const std::string weights = trained(model, seed);
   Json identity = {file_name(weights), attack.name, attack_settings(attack, options_),
                    attack.epsilon,     seed,        options_.attack_batch};
-  if (attack.k || attack.capacity) identity.push_back(overrides_of(attack.k, attack.capacity));
+  if (attack.k || attack.capacity) identity.push_back(make_overrides(attack.k, attack.capacity));
   return kept_.result(identity, [&] { return attacked(weights, seed, attack); });
 }
 
@@ -180,7 +180,7 @@ Json AttackCells::damage(const VisionModel& model, int64_t seed, const CellDamag
   const Json settings = damage_settings(attack, options_);
   const Json identity = {"damage", file_name(weights), settings, attack.epsilon, attack.capacity, seed, attack.batch};
   return kept_.result(identity, [&] {
-    const LoadedModel loaded = load_model(weights, "", overrides_of({}, attack.capacity));
+    const LoadedModel loaded = load_model(weights, "", make_overrides({}, attack.capacity));
     const AttackContext context{.threat = {.epsilon = attack.epsilon / 255}, .seed = static_cast<uint64_t>(seed)};
     const auto pgd = attacks().make("pgd", settings, "attack", context);
     return measure_damage(loaded.model, test_images(loaded), *pgd, attack.batch);

@@ -24,7 +24,7 @@ struct LayerRedundancy {
 // Sums over batches.
 struct Sums {
   int64_t images = 0, clean_correct = 0, robust = 0, changed = 0, fooled = 0;
-  std::string clean_errors, robust_errors;  // bits_of() all images
+  std::string clean_errors, robust_errors;  // to_bits() all images
   double clean_loss = 0, attacked_loss = 0, largest = 0;
   AttackCost cost;
   AttackedRouting routing;
@@ -33,7 +33,7 @@ struct Sums {
 
 void add_redundancy(Sums& sums, ImageModel& model, const ModelInput& clean, const ModelOutput& attacked,
                     uint64_t seed) {
-  for (const auto& [name, found] : output_redundancy(model, clean, routings_of(attacked), seed)) {
+  for (const auto& [name, found] : output_redundancy(model, clean, to_routings(attacked), seed)) {
     LayerRedundancy& layer = sums.redundancy[name];
     const auto tokens = static_cast<double>(found.tokens);
     layer.tokens += found.tokens;
@@ -58,8 +58,8 @@ void add_batch(Sums& sums, const std::shared_ptr<ImageModel>& model, const Attac
   sums.images += batch.pixels.size(0);
   sums.clean_correct += count_true(right);
   sums.robust += count_true(robust);
-  sums.clean_errors += bits_of(~right);
-  sums.robust_errors += bits_of(~robust);
+  sums.clean_errors += to_bits(~right);
+  sums.robust_errors += to_bits(~robust);
   sums.fooled += count_true(right & ~robust);
   sums.changed += count_true(clean.logits.argmax(1).ne(attacked.logits.argmax(1)));
   sums.clean_loss += attack_loss::cross_entropy(clean.logits, batch.labels).sum().item<double>();

@@ -25,8 +25,8 @@ Json measure_transfer(const std::shared_ptr<ImageModel>& source, const std::shar
     const TransferResult found = transfer(attack, from, to, some);
     clean += count_true(found.target_clean);
     robust += count_true(found.target_correct);
-    clean_errors += bits_of(~found.target_clean);
-    robust_errors += bits_of(~found.target_correct);
+    clean_errors += to_bits(~found.target_clean);
+    robust_errors += to_bits(~found.target_correct);
     fooled += count_true(found.target_clean & ~found.target_correct);
     source_robust += count_true(found.source.correct);
   }

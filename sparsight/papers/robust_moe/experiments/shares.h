@@ -11,7 +11,7 @@ namespace sparsight::robust_moe {
 inline int64_t count_true(const at::Tensor& which) { return which.sum().item<int64_t>(); }
 
 // "0110...": of each image, 1 for true.
-inline std::string bits_of(const at::Tensor& which) {
+inline std::string to_bits(const at::Tensor& which) {
   const at::Tensor values = which.to(at::kChar).contiguous();
   std::string bits(static_cast<size_t>(values.numel()), '0');
   for (size_t i = 0; i < bits.size(); ++i)

@@ -21,7 +21,7 @@ struct TrialValues {
   std::map<std::string, ImageShare> share;  // of these
 };
 
-std::vector<TrialValues> trials_of(const ResultTable& table) {
+std::vector<TrialValues> table_trials(const ResultTable& table) {
   std::vector<TrialValues> all;
   for (const ResultRow& row : table.rows)
     for (const Trial& trial : row.trials) {
@@ -48,7 +48,7 @@ template <class Compare>
 void for_neighbours(const ResultTable& table, const std::string& x, const std::string& measure,
                     const Compare& compare) {
   std::map<std::string, std::map<double, TrialValues>> curves;
-  for (const TrialValues& trial : trials_of(table)) {
+  for (const TrialValues& trial : table_trials(table)) {
     if (!trial.value.contains(measure)) continue;
     Json rest = trial.row;
     rest.erase(x);
@@ -93,7 +93,7 @@ template <class Gap>
 std::vector<Comparison> compare_measures(const ResultTable& table, const std::string& measure, const std::string& other,
                                          const Gap& gap) {
   std::vector<Comparison> all;
-  for (const TrialValues& trial : trials_of(table)) {
+  for (const TrialValues& trial : table_trials(table)) {
     if (!trial.value.contains(measure) || !trial.value.contains(other)) continue;
     const double ours = trial.value.at(measure), theirs = trial.value.at(other);
     all.push_back({gap(ours, theirs), image_deviation(trial.share.at(measure), trial.share.at(other)),

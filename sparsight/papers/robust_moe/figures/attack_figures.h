@@ -31,7 +31,7 @@ std::vector<std::string> cell_notes(const CellOptions& options);
 // CellOptions or more. own: a function from these options to the figure's own notes.
 template <class Defaults, class Notes>
 void set_options(Figure& figure, const Defaults& defaults, const Notes& own) {
-  figure.settings = settings_of(defaults);
+  figure.settings = make_settings(defaults);
   figure.run_notes = [defaults, own](const FigureRun& run) {
     const auto options = chosen(defaults, run);
     std::vector<std::string> notes = cell_notes(options);

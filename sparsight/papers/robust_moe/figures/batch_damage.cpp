@@ -55,7 +55,7 @@ Json measure_batch_damage(const Json& job, const FigureRun& run, VisionData data
 template <class Make>
 Claim at_each_limit(const ResultTable& table, const std::string& text, const MarginTest& test, const Make& make) {
   std::vector<Margin> margins;
-  for (const Json& capacity : table.values_of("capacity")) {
+  for (const Json& capacity : table.axis_values("capacity")) {
     if (capacity.get<double>() == 0) continue;
     const auto row = [&](const char* attack) {
       return Json{{"capacity", capacity}, {"attack", attack}, {"epsilon", largest_epsilon(table)}};
@@ -75,7 +75,7 @@ std::vector<Claim> batch_damage_claims(const ResultTable& table) {
           at_each_limit(table, "and changes the class of at least 1 % of them", at_least,
                         [](const auto& row) { return above(row(kOnCapacity), "changed", 1); }),
           at_each_limit(table, "and of more than an attack on the class of the one image", more,
-                        [](const auto& row) { return difference_of(row(kOnCapacity), row(kOnClass), "changed"); })};
+                        [](const auto& row) { return row_difference(row(kOnCapacity), row(kOnClass), "changed"); })};
 }
 
 std::vector<std::string> batch_damage_notes(const BatchDamageOptions& options) {

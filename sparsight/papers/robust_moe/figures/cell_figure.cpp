@@ -13,16 +13,16 @@ namespace {
 
 constexpr double kTrainingEpsilon = 8;  // in 255ths, from which on adversarial training is claimed to help
 
-std::vector<double> epsilons_of(const ResultTable& table) {
+std::vector<double> table_epsilons(const ResultTable& table) {
   std::vector<double> found;
-  for (const Json& value : table.values_of("epsilon")) found.push_back(value.get<double>());
+  for (const Json& value : table.axis_values("epsilon")) found.push_back(value.get<double>());
   return found;
 }
 
 }  // namespace
 
 double largest_epsilon(const ResultTable& table) {
-  const std::vector<double> epsilons = epsilons_of(table);
+  const std::vector<double> epsilons = table_epsilons(table);
   return epsilons.empty() ? 0 : *std::max_element(epsilons.begin(), epsilons.end());
 }
 
@@ -67,12 +67,12 @@ std::vector<Claim> claims_about_adversarial_training(const ResultTable& table) {
   std::vector<Margin> clean, robust;
   for (const char* name : {kVit, kVmoe, kWideVit}) {
     const std::string standard = curve_name({name, kStandard}), adversarial = curve_name({name, kAdversarial});
-    for (const double epsilon : epsilons_of(table)) {
+    for (const double epsilon : table_epsilons(table)) {
       const Json ours = {{"model", adversarial}, {"epsilon", epsilon}},
                  theirs = {{"model", standard}, {"epsilon", epsilon}};
       const std::string where = cat("of ", name, " at ", epsilon);
-      if (epsilon == 0) clean.push_back({difference_of(ours, theirs, "robust_error"), where});
-      if (epsilon == kTrainingEpsilon) robust.push_back({difference_of(theirs, ours, "robust_error"), where});
+      if (epsilon == 0) clean.push_back({row_difference(ours, theirs, "robust_error"), where});
+      if (epsilon == kTrainingEpsilon) robust.push_back({row_difference(theirs, ours, "robust_error"), where});
     }
   }
   return {judge(table, "adversarial training raises the error without attack", clean),

@@ -40,7 +40,7 @@ Figure equal_spectra_figure() {
                      {"share", "theorem 1's bound / |w*|² (%)", 2},
                      {"ratio", "|w_i*| / |w*|", 6},
                      {"root", "1 / sqrt(E)", 6}};
-  figure.settings = settings_of(spectra_options);
+  figure.settings = make_settings(spectra_options);
   figure.jobs = [](const FigureRun& run) {
     std::vector<Json> jobs;
     for (const char* scales : {kEqualScales, kDistinctScales})

@@ -56,12 +56,12 @@ std::vector<std::string> expert_number_notes(const ExpertNumberOptions& options)
 }
 
 Claim more_experts_help(const ResultTable& table) {
-  const std::vector<Json> numbers = table.values_of("experts");
+  const std::vector<Json> numbers = table.axis_values("experts");
   std::vector<Margin> margins;
   if (numbers.size() > 1)
-    for (const Json& epsilon : table.values_of("epsilon"))
-      margins.push_back({difference_of({{"experts", numbers.front()}, {"epsilon", epsilon}},
-                                       {{"experts", numbers.back()}, {"epsilon", epsilon}}, "robust_error"),
+    for (const Json& epsilon : table.axis_values("epsilon"))
+      margins.push_back({row_difference({{"experts", numbers.front()}, {"epsilon", epsilon}},
+                                        {{"experts", numbers.back()}, {"epsilon", epsilon}}, "robust_error"),
                          cat("at ", shown(epsilon))});
   return judge(table, "with the most experts the error is at most that with the fewest, at every epsilon", margins,
                {.ties = true});

@@ -150,10 +150,10 @@ Claim higher_at_every_epsilon(const ResultTable& table, const std::string& text,
                               const MarginTest& test) {
   std::vector<Margin> margins;
   for (const auto& [first, second] : pairs)
-    for (const Json& epsilon : table.values_of("epsilon"))
+    for (const Json& epsilon : table.axis_values("epsilon"))
       if (epsilon.get<double>() > 0 && epsilon.get<double>() <= largest)
-        margins.push_back({difference_of({{"model", first}, {"epsilon", epsilon}},
-                                         {{"model", second}, {"epsilon", epsilon}}, measure),
+        margins.push_back({row_difference({{"model", first}, {"epsilon", epsilon}},
+                                          {{"model", second}, {"epsilon", epsilon}}, measure),
                            cat("of ", first, " at ", shown(epsilon))});
   return judge(table, text, margins, test);
 }
@@ -197,7 +197,7 @@ Figure generated_task_figure() {
                      {"random_1", "with random experts", 3},
                      {"success", "success of the attack (%)", 1, {"clean_correct", true}},
                      {"images", "images", 0}};
-  figure.settings = settings_of(generated_options);
+  figure.settings = make_settings(generated_options);
   figure.jobs = generated_jobs;
   figure.measure = measure_generated;
   figure.claims = generated_claims;

@@ -46,7 +46,7 @@ Figure gradient_bound_figure() {
       {"gradient", "largest gradient", 4},        {"router", "largest router's part", 4},
       {"bound", "bound of equation 7", 4},        {"tightness", "largest gradient / bound of lemma 1 (%)", 2},
       {"violations", "points beyond a bound", 0}, {"difference", "gradient minus central difference", 12}};
-  figure.settings = settings_of(gradient_bound_options);
+  figure.settings = make_settings(gradient_bound_options);
   figure.jobs = [](const FigureRun& run) {
     const GradientBoundOptions options = chosen(gradient_bound_options, run);
     std::vector<Json> jobs;

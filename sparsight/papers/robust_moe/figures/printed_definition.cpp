@@ -50,7 +50,7 @@ Figure printed_definition_figure() {
   figure.duration = "1 s at any scale";
   figure.axes = {"side", "second target"};
   figure.measures = {{"value", "value", 6}, {"excess", "bound - |w*|²", 6}, {"epsilon_1", "epsilon_1", 6}};
-  figure.settings = settings_of(printed_definition_options);
+  figure.settings = make_settings(printed_definition_options);
   figure.jobs = [](const FigureRun& run) {
     const PrintedDefinitionOptions options = chosen(printed_definition_options, run);
     std::vector<Json> jobs;

@@ -69,7 +69,7 @@ Figure random_bounds_figure() {
                      {"violated_printed", "instances that violate the printed bound", 1},
                      {"informative", "instances with a bound above 0 (%)", 1},
                      {"identity", "error of w* = (X^T X)^+ sum X_i^T X_i w_i*", 12}};
-  figure.settings = settings_of(random_bounds_options);
+  figure.settings = make_settings(random_bounds_options);
   figure.jobs = [](const FigureRun& run) {
     const RandomBoundsOptions options = chosen(random_bounds_options, run);
     std::vector<Json> jobs;

@@ -41,10 +41,10 @@ std::vector<Json> root_of_experts_jobs(const FigureRun& run) {
 
 std::vector<Claim> root_of_experts_claims(const ResultTable& table, const FigureRun&) {
   std::vector<Margin> margins;
-  for (const Json& experts : table.values_of("experts"))
+  for (const Json& experts : table.axis_values("experts"))
     if (experts.get<int64_t>() > 1)
-      margins.push_back({difference_of({{"routing", kInTurn}, {"experts", experts}},
-                                       {{"routing", kByBlock}, {"experts", experts}}, "rms"),
+      margins.push_back({row_difference({{"routing", kInTurn}, {"experts", experts}},
+                                        {{"routing", kByBlock}, {"experts", experts}}, "rms"),
                          cat("with ", shown(experts), " experts")});
   const Json by_block = {{"routing", kByBlock}};
   return {every_trial_equal(table, "by block, the root mean square of |w_i*| / |w*| is 1 / sqrt(E)", "rms", "root",
@@ -69,7 +69,7 @@ Figure root_of_experts_figure() {
                      {"root", "1 / sqrt(E)", 6},
                      {"unbalanced", "max |w_i*| sqrt(E) / |w*|", 4},
                      {"rows", "samples of an expert", 0}};
-  figure.settings = settings_of(root_of_experts_options);
+  figure.settings = make_settings(root_of_experts_options);
   figure.jobs = root_of_experts_jobs;
   figure.measure = [](const Json& settings, const FigureRun&) {
     const auto experts = settings.at("experts").get<int64_t>();

@@ -38,7 +38,7 @@ std::vector<Json> root_of_samples_jobs(const FigureRun& run) {
 
 std::vector<Claim> root_of_samples_claims(const ResultTable& table, const FigureRun&) {
   std::vector<Margin> margins;
-  for (const Json& samples : table.values_of("samples")) {
+  for (const Json& samples : table.axis_values("samples")) {
     const Json row = {{"samples", samples}};
     margins.push_back({above(row, "relative", 90), cat("90 % at ", shown(samples), " samples")});
     margins.push_back({below(row, "relative", 110), cat("110 % at ", shown(samples), " samples")});
@@ -60,7 +60,7 @@ Figure root_of_samples_figure() {
   figure.axes = {"samples"};
   figure.measures = {
       {"norm", "|w*|", 4}, {"theory", "sqrt(N / (1 - N / D))", 4}, {"relative", "|w*| relative to that (%)", 1}};
-  figure.settings = settings_of(root_of_samples_options);
+  figure.settings = make_settings(root_of_samples_options);
   figure.jobs = root_of_samples_jobs;
   figure.measure = [](const Json& settings, const FigureRun&) {
     const auto samples = settings.at("samples").get<int64_t>(), width = settings.at("width").get<int64_t>();

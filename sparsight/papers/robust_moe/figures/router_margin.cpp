@@ -61,7 +61,7 @@ Figure router_margin_figure() {
                      {"closed", "p (1 - p) |f_1 - f_2| |s_1 - s_2|", 6},
                      {"quarter", "|f_1 - f_2| |s_1 - s_2| / 4", 6},
                      {"share", "share of that (%)", 2}};
-  figure.settings = settings_of(router_margin_options);
+  figure.settings = make_settings(router_margin_options);
   figure.jobs = [](const FigureRun& run) {
     const RouterMarginOptions options = chosen(router_margin_options, run);
     std::vector<Json> jobs;

@@ -52,7 +52,7 @@ Figure router_radius_figure() {
   figure.duration = "1 s at any scale";
   figure.axes = {"path", "radius"};
   figure.measures = {{"router", "router's part", 6}, {"gradient", "gradient", 6}, {"radius of x", "|x|", 0}};
-  figure.settings = settings_of(router_radius_options);
+  figure.settings = make_settings(router_radius_options);
   figure.jobs = [](const FigureRun& run) {
     std::vector<Json> jobs;
     for (const char* path : {kBoundary, kAway, kParallel})

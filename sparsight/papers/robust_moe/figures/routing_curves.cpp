@@ -27,7 +27,7 @@ std::vector<Json> routing_jobs(const FigureRun& run) {
   return with_seeds(jobs, options.repeats);
 }
 
-Json layer_of(const Json& measured, const std::string& path) {
+Json find_layer(const Json& measured, const std::string& path) {
   for (const Json& layer : measured.at("layers"))
     if (layer.at("layer") == path) return layer;
   fail("the model has no MoE layer ", path);
@@ -42,9 +42,9 @@ Json measure_routing(const Json& job, const FigureRun& run, VisionData data, con
     for (const std::string& path : moe_layers(options.vision)) {
       if (job.at("layer") != layer_curve(path, training)) continue;
       const VisionModel model{kVmoe, training, options.vision.experts};
-      Json layer = layer_of(cells.measure(model, seed, {.name = attack, .epsilon = epsilon}), path);
+      Json layer = find_layer(cells.measure(model, seed, {.name = attack, .epsilon = epsilon}), path);
       if (other) {
-        const Json there = layer_of(cells.measure(model, seed, {.name = other, .epsilon = epsilon}), path);
+        const Json there = find_layer(cells.measure(model, seed, {.name = other, .epsilon = epsilon}), path);
         layer["change_pgd"] = there.at("change");
         layer["above_pgd"] = layer.at("change").get<double>() - there.at("change").get<double>();
       }
@@ -64,9 +64,9 @@ std::vector<Measure> routing_measures() {
 
 bool is_adversarial(const std::string& curve) { return curve.ends_with(kAdversarial); }
 
-std::vector<std::string> curves_of(const ResultTable& table) {
+std::vector<std::string> curve_names(const ResultTable& table) {
   std::vector<std::string> curves;
-  for (const Json& value : table.values_of("layer")) curves.push_back(value);
+  for (const Json& value : table.axis_values("layer")) curves.push_back(value);
   return curves;
 }
 
@@ -74,7 +74,7 @@ std::vector<std::string> curves_of(const ResultTable& table) {
 std::optional<double> mean_change(const SeedMeans& mean, const std::string& curve, const std::string& measure) {
   double sum = 0;
   int64_t count = 0;
-  for (const Json& epsilon : mean.table().values_of("epsilon")) {
+  for (const Json& epsilon : mean.table().axis_values("epsilon")) {
     if (epsilon.get<double>() == 0) continue;
     const auto found = mean({{"layer", curve}, {"epsilon", epsilon}}, measure);
     if (!found) return std::nullopt;
@@ -86,9 +86,9 @@ std::optional<double> mean_change(const SeedMeans& mean, const std::string& curv
 Claim grows_with_epsilon(const ResultTable& table) {
   const double last = largest_epsilon(table);
   std::vector<Margin> margins;
-  for (const std::string& curve : curves_of(table))
+  for (const std::string& curve : curve_names(table))
     margins.push_back(
-        {difference_of({{"layer", curve}, {"epsilon", last}}, {{"layer", curve}, {"epsilon", 0.0}}, "change"),
+        {row_difference({{"layer", curve}, {"epsilon", last}}, {{"layer", curve}, {"epsilon", 0.0}}, "change"),
          "in " + curve});
   return judge(table, "the routing of every layer changes under attack", margins, {.unit = "", .decimals = 3});
 }
@@ -96,7 +96,7 @@ Claim grows_with_epsilon(const ResultTable& table) {
 // The median over layers of how much less the routing changes: above 0 if it does in most layers.
 Claim changes_less_after_adversarial_training(const ResultTable& table) {
   std::vector<std::string> layers;
-  for (const std::string& curve : curves_of(table))
+  for (const std::string& curve : curve_names(table))
     if (!is_adversarial(curve)) layers.push_back(curve);
   const auto less = [](const SeedMeans& mean, const std::string& layer) -> std::optional<double> {
     const auto standard = mean_change(mean, layer, "change");
@@ -124,7 +124,7 @@ Claim changes_less_after_adversarial_training(const ResultTable& table) {
 
 Claim adaptive_changes_more(const ResultTable& table) {
   std::vector<Margin> margins;
-  for (const std::string& curve : curves_of(table))
+  for (const std::string& curve : curve_names(table))
     margins.push_back(
         {[curve](const SeedMeans& mean) { return mean_change(mean, curve, "above_pgd"); }, "in " + curve});
   return judge(table, "AutoPGD changes the routing of every layer more than PGD, on average over epsilons", margins,

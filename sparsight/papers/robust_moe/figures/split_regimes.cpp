@@ -58,7 +58,7 @@ Figure split_regimes_figure() {
                      {"largest_norm", "max |w_i*|", 4},
                      {"norm", "|w*|", 4},
                      {"error", "largest training error of the dense model", 3}};
-  figure.settings = settings_of(split_regimes_options);
+  figure.settings = make_settings(split_regimes_options);
   figure.jobs = [](const FigureRun& run) {
     const SplitRegimesOptions options = chosen(split_regimes_options, run);
     std::vector<Json> jobs;

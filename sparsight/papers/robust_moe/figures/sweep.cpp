@@ -32,7 +32,7 @@ struct Choice {
 };
 
 // The choice of the training, then those with another k or another capacity.
-std::vector<Choice> choices_of(const SweepOptions& options) {
+std::vector<Choice> make_choices(const SweepOptions& options) {
   const Choice trained{options.vision.k, options.vision.capacity};
   std::vector<Choice> choices = {trained};
   for (const int64_t k : options.eval_k)
@@ -56,7 +56,7 @@ void add_jobs(std::vector<Json>& jobs, const VisionModel& model, const std::opti
 
 std::vector<Json> sweep_jobs(const FigureRun& run) {
   const SweepOptions options = chosen(sweep_options, run);
-  const std::vector<Choice> choices = choices_of(options);
+  const std::vector<Choice> choices = make_choices(options);
   std::vector<Json> jobs;
   for (const VisionModel& model : all_models(options)) {
     const bool routed = model.name == kVmoe;

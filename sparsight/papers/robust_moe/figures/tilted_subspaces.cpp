@@ -70,7 +70,7 @@ Figure tilted_subspaces_figure() {
   figure.measures = {{"value", "bound of |w*|²", 6},    {"left", "|w*|²", 6},
                      {"share", "bound / |w*|² (%)", 2}, {"epsilon_1", "epsilon_1", 6},
                      {"epsilon_2", "epsilon_2", 6},     {"gain", "companion - theorem 1", 6}};
-  figure.settings = settings_of(tilt_options);
+  figure.settings = make_settings(tilt_options);
   figure.jobs = [](const FigureRun& run) {
     std::vector<Json> jobs;
     for (const TiltBound& bound : kTiltBounds)

@@ -76,7 +76,7 @@ Figure top1_jump_figure() {
                      {"closed", "the same in closed form", 6},
                      {"at_zero", "slope at 0", 6},
                      {"temperature_of", "temperature", 0}};
-  figure.settings = settings_of(jump_options);
+  figure.settings = make_settings(jump_options);
   figure.jobs = jump_jobs;
   figure.measure = [](const Json& settings, const FigureRun&) {
     return measure_jump(settings.at("layer") == kTop1, settings.at("temperature").get<double>(),

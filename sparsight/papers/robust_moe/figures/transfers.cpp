@@ -40,7 +40,7 @@ std::optional<double> mean_success(const SeedMeans& mean,
   double sum = 0;
   int64_t count = 0;
   for (const auto& [source, target] : pairs)
-    for (const Json& epsilon : mean.table().values_of("epsilon")) {
+    for (const Json& epsilon : mean.table().axis_values("epsilon")) {
       const auto found = mean({{"source", source}, {"target", target}, {"epsilon", epsilon}}, "success");
       if (!found) return std::nullopt;
       sum += *found, ++count;

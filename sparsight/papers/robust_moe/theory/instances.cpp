@@ -20,7 +20,7 @@ namespace {
 
 // [rows,columns] of a function of row and column.
 template <class Entry>
-at::Tensor table_of(int64_t rows, int64_t columns, const Entry& entry) {
+at::Tensor fill_table(int64_t rows, int64_t columns, const Entry& entry) {
   at::Tensor table = at::empty({rows, columns}, at::kDouble);
   auto* out = table.mutable_data_ptr<double>();
   for (int64_t r = 0; r < rows; ++r)
@@ -29,10 +29,10 @@ at::Tensor table_of(int64_t rows, int64_t columns, const Entry& entry) {
 }
 
 at::Tensor normal_table(RandomStream& random, int64_t rows, int64_t columns) {
-  return table_of(rows, columns, [&](double, double) { return random.normal(); });
+  return fill_table(rows, columns, [&](double, double) { return random.normal(); });
 }
 
-at::Tensor vector_of(std::initializer_list<double> values) { return at::tensor(values, at::kDouble); }
+at::Tensor make_vector(std::initializer_list<double> values) { return at::tensor(values, at::kDouble); }
 
 RoutedData split_by(const LabelledRows& rows, const std::vector<std::vector<int64_t>>& members) {
   RoutedData data;
@@ -53,26 +53,26 @@ void check_split(const LabelledRows& rows, int64_t experts) {
 }  // namespace
 
 RoutedData two_expert_case(TwoExpertCase which) {
-  const at::Tensor first = vector_of({1, 0, 0, 0, 1, 2, 0, 0}).view({2, 4}), targets = vector_of({1, -1});
+  const at::Tensor first = make_vector({1, 0, 0, 0, 1, 2, 0, 0}).view({2, 4}), targets = make_vector({1, -1});
   if (which == TwoExpertCase::same_targets) return {{first, first}, {targets, targets}};
   if (which == TwoExpertCase::opposite_targets) return {{first, first}, {targets, -targets}};
-  return {{first, vector_of({0, 0, 2, 0, 0, 0, 1, 1}).view({2, 4})}, {targets, vector_of({0.5, 2})}};
+  return {{first, make_vector({0, 0, 2, 0, 0, 0, 1, 1}).view({2, 4})}, {targets, make_vector({0.5, 2})}};
 }
 
 RoutedData scalar_case(double first, double second) {
-  const at::Tensor one = vector_of({1}).view({1, 1});
-  return {{one, one}, {vector_of({first}), vector_of({second})}};
+  const at::Tensor one = make_vector({1}).view({1, 1});
+  return {{one, one}, {make_vector({first}), make_vector({second})}};
 }
 
 RoutedData orthogonal_blocks(bool equal_scales, std::optional<uint64_t> rotation) {
-  const at::Tensor block = table_of(3, 2, [](double r, double c) { return std::sin(1 + r + 2 * c); });
+  const at::Tensor block = fill_table(3, 2, [](double r, double c) { return std::sin(1 + r + 2 * c); });
   RoutedData data;
   for (int64_t i = 0; i < 4; ++i) {
     const double scale = equal_scales ? 1 : 1 + 0.1 * static_cast<double>(i);
     at::Tensor inputs = at::zeros({3, 8}, at::kDouble);
     inputs.narrow(1, 2 * i, 2).copy_(scale * block);
     data.inputs.push_back(inputs);
-    data.targets.push_back(scale * vector_of({1, -1, 1}));
+    data.targets.push_back(scale * make_vector({1, -1, 1}));
   }
   if (!rotation) return data;
   RandomStream random(*rotation, "theory.rotation");
@@ -86,12 +86,12 @@ RoutedData tilted_subspaces(double tilt) {
   for (int64_t i = 0; i < 3; ++i) {
     const auto set = static_cast<double>(i);
     const at::Tensor mix =
-        table_of(4, 2, [=](double r, double c) { return std::sin(1 + 1.3 * r + 2 * c + 0.7 * set); });
-    const at::Tensor directions = table_of(2, 6, [=](double k, double d) {
+        fill_table(4, 2, [=](double r, double c) { return std::sin(1 + 1.3 * r + 2 * c + 0.7 * set); });
+    const at::Tensor directions = fill_table(2, 6, [=](double k, double d) {
       return (d == 2 * set + k ? 1 : 0) + tilt * std::cos(1 + set + 2 * k + 3 * d);
     });
     data.inputs.push_back((set + 1) * mix.matmul(directions));
-    data.targets.push_back(table_of(4, 1, [=](double r, double) { return std::cos(0.5 + r + 2 * set); }).view({4}));
+    data.targets.push_back(fill_table(4, 1, [=](double r, double) { return std::cos(0.5 + r + 2 * set); }).view({4}));
   }
   return data;
 }
@@ -121,8 +121,8 @@ LabelledRows gaussian_rows(int64_t samples, int64_t width, uint32_t seed) {
   Lcg random(seed);
   const double scale = std::sqrt(static_cast<double>(width));
   LabelledRows rows;
-  rows.inputs = table_of(samples, width, [&](double, double) { return random.normal() / scale; });
-  rows.labels = table_of(samples, 1, [&](double, double) { return random.sign(); }).view({samples});
+  rows.inputs = fill_table(samples, width, [&](double, double) { return random.normal() / scale; });
+  rows.labels = fill_table(samples, 1, [&](double, double) { return random.sign(); }).view({samples});
   return rows;
 }
 
@@ -130,9 +130,9 @@ LabelledRows block_rows(int64_t blocks, uint32_t seed) {
   Lcg random(seed);
   LabelledRows rows{at::zeros({3 * blocks, 4 * blocks}, at::kDouble), at::empty({3 * blocks}, at::kDouble)};
   for (int64_t b = 0; b < blocks; ++b) {
-    const at::Tensor block = table_of(3, 4, [&](double, double) { return random.normal(); });
+    const at::Tensor block = fill_table(3, 4, [&](double, double) { return random.normal(); });
     rows.inputs.narrow(0, 3 * b, 3).narrow(1, 4 * b, 4).copy_(block / block.norm(2, {1}, true));
-    rows.labels.narrow(0, 3 * b, 3).copy_(table_of(3, 1, [&](double, double) { return random.sign(); }).view({3}));
+    rows.labels.narrow(0, 3 * b, 3).copy_(fill_table(3, 1, [&](double, double) { return random.sign(); }).view({3}));
   }
   return rows;
 }

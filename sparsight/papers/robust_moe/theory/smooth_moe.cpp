@@ -22,11 +22,11 @@ at::Tensor arguments(const RidgeExperts& experts, const at::Tensor& x) {
   return x.matmul(flat.t()).view({x.size(0), experts.directions.size(0), -1}) + experts.shift;
 }
 
-at::Tensor phi_of(RidgeExperts::Phi phi, const at::Tensor& u) {
+at::Tensor apply_phi(RidgeExperts::Phi phi, const at::Tensor& u) {
   return phi == RidgeExperts::Phi::tanh ? u.tanh() : phi == RidgeExperts::Phi::sine ? u.sin() : u;
 }
 
-at::Tensor slope_of(RidgeExperts::Phi phi, const at::Tensor& u) {
+at::Tensor apply_phi_slope(RidgeExperts::Phi phi, const at::Tensor& u) {
   if (phi == RidgeExperts::Phi::tanh) return 1 - u.tanh().square();
   return phi == RidgeExperts::Phi::sine ? u.cos() : at::zeros_like(u) + 1;
 }
@@ -44,10 +44,12 @@ void check_input(const TheoryMoe& moe, const at::Tensor& x) {
 
 }  // namespace
 
-at::Tensor RidgeExperts::values(const at::Tensor& x) const { return scale * phi_of(phi, arguments(*this, x)) + offset; }
+at::Tensor RidgeExperts::values(const at::Tensor& x) const {
+  return scale * apply_phi(phi, arguments(*this, x)) + offset;
+}
 
 at::Tensor RidgeExperts::jacobians(const at::Tensor& x) const {
-  return (scale * slope_of(phi, arguments(*this, x))).unsqueeze(-1) * directions;
+  return (scale * apply_phi_slope(phi, arguments(*this, x))).unsqueeze(-1) * directions;
 }
 
 at::Tensor RidgeExperts::lipschitz() const { return spectral_norms(scale.unsqueeze(-1) * directions); }

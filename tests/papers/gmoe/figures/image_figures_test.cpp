@@ -54,7 +54,7 @@ void fill(ImageModel& model, const std::string& part, double value) {
     if (p.key().find(part) != std::string::npos) p.value().fill_(value);
 }
 
-const BlockSpectrum& spectrum_of(const std::vector<BlockSpectrum>& all, const std::string& operation, int64_t layer) {
+const BlockSpectrum& find_spectrum(const std::vector<BlockSpectrum>& all, const std::string& operation, int64_t layer) {
   for (const BlockSpectrum& block : all)
     if (block.operation == operation && block.layer == layer) return block;
   throw std::out_of_range(operation);
@@ -94,7 +94,7 @@ TEST(Example1, ColourAloneIsRightInSeventyPercentOfTheTraining) {
 TEST(Example1, NeedsAllFourCombinations) {
   Json three = cells(1, 1, 1, 1);
   three.erase(1);
-  EXPECT_NE(testing::message_of([&] { example1_measures(three, {}); }).find("has no blue ellipse"), std::string::npos);
+  EXPECT_NE(testing::error_text([&] { example1_measures(three, {}); }).find("has no blue ellipse"), std::string::npos);
 }
 
 TEST(SmallModels, TheMoeHasItsLayersInTheLastTwoEvenBlocks) {
@@ -102,7 +102,7 @@ TEST(SmallModels, TheMoeHasItsLayersInTheLastTwoEvenBlocks) {
   EXPECT_FALSE(small_model_sections(kSmallVit, {}).contains("moe"));
   SmallModels shallow;
   shallow.depth = 3;
-  EXPECT_NE(testing::message_of([&] { small_model_sections(kSmallMoe, shallow); }).find("at least 4"),
+  EXPECT_NE(testing::error_text([&] { small_model_sections(kSmallMoe, shallow); }).find("at least 4"),
             std::string::npos);
   const auto model = small_model(kSmallMoe);
   EXPECT_TRUE(model->named_modules().contains("blocks.0.mlp.router"));
@@ -124,7 +124,7 @@ TEST(BlockSpectra, AttentionToAllTokensAlikeIsALowPassFilter) {
     const std::vector<BlockSpectrum> all = block_spectra(*model, pixels());
     ASSERT_EQ(all.size(), 8u);
     for (int64_t layer = 0; layer < 4; ++layer) {
-      const BlockSpectrum& block = spectrum_of(all, kAttention, layer);
+      const BlockSpectrum& block = find_spectrum(all, kAttention, layer);
       EXPECT_LT(block.operation_change(), -2) << name << " " << layer;
       EXPECT_LT(block.operation_out, -4);
     }
@@ -171,7 +171,7 @@ TEST(BlockSpectra, OtherModelsAreAnError) {
   config.set("model", "name", "mlp", "test");
   const auto model = make_model(resolve(config, model_sections()), {3, 16, 16, 2});
   initialize(*model, 1);
-  EXPECT_NE(testing::message_of([&] { block_spectra(*model, pixels()); }).find("of the models vit and cnn"),
+  EXPECT_NE(testing::error_text([&] { block_spectra(*model, pixels()); }).find("of the models vit and cnn"),
             std::string::npos);
 }
 

@@ -125,7 +125,7 @@ TEST(ProtocolFigures, MissingDataIsOneLine) {
   FigureRequest request;
   request.run = {Scale::smoke, folder.path(), folder.path("run")};
   const auto message = [&] {
-    return testing::message_of<Error>([&] { run_figure(find_figure("gmoe/pacs"), request); });
+    return testing::error_text<Error>([&] { run_figure(find_figure("gmoe/pacs"), request); });
   };
   EXPECT_TRUE(message().starts_with("pacs is not complete: there is no art_painting/ with images in " +
                                     folder.path("PACS") + "; obtain it from https://"))

@@ -31,7 +31,7 @@ Json resolved(const Settings& model, const Settings& more = {}) {
   return resolve(config, config_sections());
 }
 
-int64_t parameters_of(const std::string& size, int64_t classes, const Settings& more = {}) {
+int64_t count_parameters(const std::string& size, int64_t classes, const Settings& more = {}) {
   return total(model_cost(resolved({"model.size=" + size, "model.patch=16"}, more), {3, 224, 224, classes})).parameters;
 }
 
@@ -65,17 +65,17 @@ Settings with(Settings settings, const Settings& more) {
 TEST(GmoeModel, G1_DenseParameters) {
   for (const auto& [size, width, count] :
        {std::tuple{"tiny", 192, 5524416}, {"small", 384, 21665664}, {"base", 768, 85798656}})
-    EXPECT_EQ(parameters_of(size, 7), count + 7 * width + 7) << size;
+    EXPECT_EQ(count_parameters(size, 7), count + 7 * width + 7) << size;
   const auto model = tiny({});
   EXPECT_EQ(run(*model, images(2)).logits.sizes(), (std::vector<int64_t>{2, 3}));
 }
 
 TEST(GmoeModel, G2_SparseParameters) {
-  EXPECT_EQ(parameters_of("small", 345, kGmoe), 33814363);
+  EXPECT_EQ(count_parameters("small", 345, kGmoe), 33814363);
   for (const auto& [size, width, count] :
        {std::tuple{"tiny", 192, 8585026}, {"small", 384, 33681538}, {"base", 768, 133419778}})
-    EXPECT_EQ(parameters_of(size, 7, kGmoe), count + 7 * width + 7) << size;
-  EXPECT_NEAR(static_cast<double>(parameters_of("small", 5, kGmoe)) / (1 << 20), 32.12, 0.005);  // a later paper's
+    EXPECT_EQ(count_parameters(size, 7, kGmoe), count + 7 * width + 7) << size;
+  EXPECT_NEAR(static_cast<double>(count_parameters("small", 5, kGmoe)) / (1 << 20), 32.12, 0.005);  // a later paper's
 }
 
 TEST(GmoeModel, G3_PlacementsAndNone) {

@@ -23,7 +23,7 @@ namespace {
 FigureRun synthetic() { return {Scale::small, "", "nowhere"}; }
 
 MobileModel model(const std::string& routing, int64_t k = 1) {
-  MobileModel model = model_of(mobile_options(Scale::small), routing);
+  MobileModel model = mobile_model(mobile_options(Scale::small), routing);
   model.k = k;
   return model;
 }
@@ -32,7 +32,7 @@ MobileModel model(const std::string& routing, int64_t k = 1) {
 MobileCost cost(const MobileModel& model) {
   MobileOptions options = mobile_options(Scale::small);
   options.stem = {}, options.patch = 4, options.pool = "class";
-  return cost_of(model, options, synthetic());
+  return mobile_cost(model, options, synthetic());
 }
 
 Json sections(const MobileModel& model) {
@@ -43,10 +43,10 @@ TEST(MobileModels, SizesAreBlocksTimesWidthWithThePapersHeads) {
   EXPECT_EQ(read_size("12x384").depth, 12);
   EXPECT_EQ(read_size("12x384").width, 384);
   for (const auto& [width, heads] : std::map<int64_t, int64_t>{{384, 6}, {192, 3}, {96, 3}, {64, 2}, {16, 1}})
-    EXPECT_EQ(heads_of(width), heads);
+    EXPECT_EQ(count_heads(width), heads);
   for (const char* text :
        {"", "6", "x64", "6x", "6x64x", "0x64", "6 x 64", "101x64", "-6x64", "6x99999999999999999999"})
-    EXPECT_NE(testing::message_of<UsageError>([&] { read_size(text); }).find("blocks x width"), std::string::npos)
+    EXPECT_NE(testing::error_text<UsageError>([&] { read_size(text); }).find("blocks x width"), std::string::npos)
         << text;
 }
 
@@ -90,7 +90,7 @@ TEST(MobileModels, M40_TheDenseCounterpartCostsAsMuchAsTheExperts) {
 // values to each of 16 tokens instead of 64, which are pooled without a class token and its position.
 TEST(MobileModels, ScaleSmallHasConvolutionsBeforeTheTransformer) {
   const MobileModel dense = model(kDense);
-  const MobileCost small = cost_of(dense, mobile_options(Scale::small), synthetic());
+  const MobileCost small = mobile_cost(dense, mobile_options(Scale::small), synthetic());
   EXPECT_NEAR(small.parameters - cost(dense).parameters,
               (2784 + 14336 + 57344 + 96 + 192 + 384 + (64 - 48) * 64 - 48 * 64 - 2 * 64) / 1e3, 1e-9);
   EXPECT_EQ(sections(dense).at("model").at("stem_norm"), "batch");

@@ -161,14 +161,14 @@ TEST(MobileFigures, AnInterruptedTrainingGoesOn) {
   const FigureRun whole{Scale::smoke, "", folder.path("whole")}, cut{Scale::smoke, "", folder.path("cut")};
   MobileOptions options = mobile_options(Scale::smoke);
   options.epochs = 40;
-  const MobileModel dense = model_of(options, kDense);
+  const MobileModel dense = mobile_model(options, kDense);
   const Json expected = measure_model(dense, options, whole, 0);
   std::atomic<bool> over{false};
   std::thread user([&] {
     while (!over && !is_training_in(folder.path("cut/models"))) usleep(200);
     set_interrupted(true);
   });
-  const std::string message = testing::message_of([&] { measure_model(dense, options, cut, 0); });
+  const std::string message = testing::error_text([&] { measure_model(dense, options, cut, 0); });
   over = true;
   user.join();
   set_interrupted(false);
@@ -186,7 +186,7 @@ TEST(MobileFigures, AnInterruptedTrainingGoesOn) {
 TEST(MobileFigures, LayersLeaveOneForTheRouter) {
   FigureRun run{Scale::smoke, "", "nowhere"};
   run.settings = {{"numbers", {1, 3}}};
-  EXPECT_NE(testing::message_of<UsageError>([&] { find_figure("mobile_vmoe/layers").jobs(run); }).find("at most 2"),
+  EXPECT_NE(testing::error_text<UsageError>([&] { find_figure("mobile_vmoe/layers").jobs(run); }).find("at most 2"),
             std::string::npos);
 }
 
@@ -235,7 +235,7 @@ TEST(MobileTraining, M37_GuidedTrainingOnASmallHierarchyFindsTheGroups) {
   MobileOptions options = mobile_options(Scale::smoke);
   options.size = "3x32", options.train_images = 3200, options.test_images = 400, options.epochs = 12;
   options.lr = 0.003;
-  const Json measured = measure_model(model_of(options, kSemantic), options, run, 0);
+  const Json measured = measure_model(mobile_model(options, kSemantic), options, run, 0);
   EXPECT_GT(measured.at("router_accuracy").get<double>(), 95);
   EXPECT_EQ(measured.at("unused"), 0);
 }

@@ -11,17 +11,17 @@ namespace {
 using Tables = std::vector<ClaimResult>;
 
 double real(const Json& job, const char* key) { return job.at(key).get<double>(); }
-std::string model_of(const Json& job) { return job.at("model").get<std::string>(); }
+std::string job_model(const Json& job) { return job.at("model").get<std::string>(); }
 
 // The curve of a model is that of the other one with `factor` times the samples.
 Json curve(const Json& job, const char* other, double factor) {
-  const double samples = real(job, "samples") * (model_of(job) == other ? 1 : factor);
+  const double samples = real(job, "samples") * (job_model(job) == other ? 1 : factor);
   return {{"accuracy", 60 + 12 * std::log10(samples)}};
 }
 
 Json digits(const Json& job, double factor, double epochs, double cnn_epochs) {
   Json result = curve(job, "cnn", factor);
-  result["epochs"] = model_of(job) == "cnn" ? cnn_epochs : epochs;
+  result["epochs"] = job_model(job) == "cnn" ? cnn_epochs : epochs;
   result["zero_error"] = 100;
   return result;
 }
@@ -45,16 +45,16 @@ Tables fig5_tables() {
 Tables joint_tables(const char* axis, double best, double curvature, double slope) {
   return {[=](const Json& job) {
             const double away = real(job, axis) - best;
-            return Json{{"accuracy", model_of(job) == "cnn" ? 90 : 96 - curvature * away * away}};
+            return Json{{"accuracy", job_model(job) == "cnn" ? 90 : 96 - curvature * away * away}};
           },
           [=](const Json& job) {
-            return Json{{"accuracy", model_of(job) == "cnn" ? 99 : 99 - slope * (17 - real(job, axis))}};
+            return Json{{"accuracy", job_model(job) == "cnn" ? 99 : 99 - slope * (17 - real(job, axis))}};
           }};
 }
 
 // WRN-pMoE ahead or behind; the comparisons of figures 11, 15 and 16 likewise.
 Json wide(const Json& job, double factor, double even, double plain_gap) {
-  const std::string model = model_of(job);
+  const std::string model = job_model(job);
   if (model.ends_with("even training")) return {{"accuracy", even}};
   if (model.ends_with("plain CIFAR-10")) return {{"accuracy", 50 + (model.starts_with("WRN-pMoE") ? plain_gap : 0)}};
   return curve(job, "WRN", factor);
@@ -68,7 +68,7 @@ Tables wide_tables() {
 Tables table2_tables() {
   const auto costs = [](double wrn, double pmoe) {
     return [=](const Json& job) {
-      const double cost = model_of(job) == "WRN" ? wrn : pmoe;
+      const double cost = job_model(job) == "WRN" ? wrn : pmoe;
       return Json{{"seconds", cost}, {"counted_pflop", cost}};
     };
   };
@@ -125,7 +125,7 @@ Tables descent_tables() {
   const auto steps = [](double rising, double late, double sign) {
     return [=](const Json& job) {
       return Json{{"rising", rising}, {"early", 1},    {"late", late},
-                  {"v_early", 1},     {"v_late", 0.5}, {"scaled", 10 - sign * kOrder.at(model_of(job))}};
+                  {"v_early", 1},     {"v_late", 0.5}, {"scaled", 10 - sign * kOrder.at(job_model(job))}};
     };
   };
   return {steps(0, 0.5, 1), steps(5, 2, -1)};
@@ -133,23 +133,23 @@ Tables descent_tables() {
 
 Tables linear_tables() {
   const auto errors = [](double linear, double pmoe) {
-    return [=](const Json& job) { return Json{{"training_error", model_of(job) == "linear" ? linear : pmoe}}; };
+    return [=](const Json& job) { return Json{{"training_error", job_model(job) == "linear" ? linear : pmoe}}; };
   };
   return {errors(5, 0), errors(0.1, 5)};
 }
 
 Tables sample_tables(const std::string& axis) {
   return {[axis](const Json& job) {
-            return Json{{"samples", (model_of(job) == "CNN" ? 300 : 100) + real(job, axis.c_str())}};
+            return Json{{"samples", (job_model(job) == "CNN" ? 300 : 100) + real(job, axis.c_str())}};
           },
           [axis](const Json& job) {
-            return Json{{"samples", (model_of(job) == "CNN" ? 300 : 500) - real(job, axis.c_str())}};
+            return Json{{"samples", (job_model(job) == "CNN" ? 300 : 500) - real(job, axis.c_str())}};
           }};
 }
 
 Tables spurious_tables() {
   const auto broken = [](double ours) {
-    return [=](const Json& job) { return Json{{"broken", model_of(job) == "CNN" ? 80 : ours}}; };
+    return [=](const Json& job) { return Json{{"broken", job_model(job) == "CNN" ? 80 : ours}}; };
   };
   return {broken(90), broken(60)};
 }

@@ -44,10 +44,10 @@ TEST(Figure4, P46_P47_FewerEpochsNeedMostTrialsToReachZeroError) {
 TEST(Figure4, P25_P47_EpochsOfATrialWithoutZeroErrorAreNull) {
   DigitTrial trial;
   trial.result.epochs = {{1, 0.5, 3}, {2, 0.4, 1}};
-  EXPECT_TRUE(accuracy_of(trial).at("epochs").is_null());
+  EXPECT_TRUE(accuracy_json(trial).at("epochs").is_null());
   trial.result.epochs.push_back({3, 0.1, 0});
   trial.result.one_signed = true;
-  const Json found = accuracy_of(trial);
+  const Json found = accuracy_json(trial);
   EXPECT_EQ(found.at("epochs"), 3);
   EXPECT_EQ(found.at("one_signed"), 100);
   EXPECT_EQ(found.at("log").at("train_errors"), Json({3, 1, 0}));

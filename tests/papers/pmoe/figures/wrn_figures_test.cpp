@@ -13,7 +13,7 @@
 namespace sparsight::pmoe::wrn_figures_test {
 
 // Two seeds around each accuracy.
-ResultTable table_of(const std::vector<std::tuple<std::string, int64_t, double>>& accuracies) {
+ResultTable accuracy_table(const std::vector<std::tuple<std::string, int64_t, double>>& accuracies) {
   std::vector<testing::CurvePoint> points;
   for (const auto& [model, samples, accuracy] : accuracies)
     points.push_back({model, samples, {accuracy - 0.001, accuracy + 0.001}});
@@ -95,7 +95,7 @@ TEST(WrnFigures, P53_ThePapersNumbersFulfilItsClaims) {
     for (const Json& row : figure.paper)
       numbers.emplace_back(row.at("model").get<std::string>(), row.at("samples").get<int64_t>(),
                            row.at("accuracy").get<double>());
-    for (const Claim& claim : figure.claims(table_of(numbers), {})) {
+    for (const Claim& claim : figure.claims(accuracy_table(numbers), {})) {
       ASSERT_TRUE(claim.holds.has_value()) << figure.name << ": " << claim.text;
       EXPECT_TRUE(*claim.holds) << figure.name << ": " << claim.text << ": " << claim.measured;
     }
@@ -103,15 +103,17 @@ TEST(WrnFigures, P53_ThePapersNumbersFulfilItsClaims) {
 }
 
 TEST(WrnFigures, ClaimsCanFailAndCanBeOpen) {
-  const ResultTable against = table_of({{kWrn, 100, 60}, {kWrn, 200, 70}, {kWrnPmoe, 100, 61}, {kWrnPmoe, 200, 69}});
+  const ResultTable against =
+      accuracy_table({{kWrn, 100, 60}, {kWrn, 200, 70}, {kWrnPmoe, 100, 61}, {kWrnPmoe, 200, 69}});
   EXPECT_FALSE(*pmoe_above_wrn(against).holds);
   EXPECT_EQ(pmoe_above_wrn(against).measured.find("at least -1.0 points (at 200 samples)"), 0u);
   EXPECT_FALSE(*with_fewer_samples(against, 0.5).holds);
   // 65 % lies halfway between 61 and 69.
-  const Claim half = with_fewer_samples(table_of({{kWrn, 200, 65}, {kWrnPmoe, 100, 61}, {kWrnPmoe, 200, 69}}), 0.8);
+  const Claim half =
+      with_fewer_samples(accuracy_table({{kWrn, 200, 65}, {kWrnPmoe, 100, 61}, {kWrnPmoe, 200, 69}}), 0.8);
   EXPECT_TRUE(*half.holds);
   EXPECT_EQ(half.measured.find("65.0 % with 150 of 200 samples: 75 %"), 0u) << half.measured;
-  EXPECT_FALSE(pmoe_above_wrn(table_of({{kWrn, 100, 60}})).holds.has_value());
+  EXPECT_FALSE(pmoe_above_wrn(accuracy_table({{kWrn, 100, 60}})).holds.has_value());
   EXPECT_FALSE(larger_gap_than(against, "a", "b", "c").holds.has_value());
 }
 

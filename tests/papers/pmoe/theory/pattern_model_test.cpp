@@ -8,7 +8,7 @@
 
 namespace sparsight::pmoe::pattern_model_test {
 
-using testing::message_of;
+using testing::error_text;
 
 bool says(const std::string& message, const std::string& part) { return message.find(part) != std::string::npos; }
 
@@ -93,7 +93,7 @@ TEST(PatternModel, P36_WhatNoVectorsCanMeetIsRefused) {
   const auto message = [](const auto& change) {
     PatternModelOptions options = easy_patterns(0);
     change(options);
-    return message_of([&] { PatternModel model(options); });
+    return error_text([&] { PatternModel model(options); });
   };
   EXPECT_TRUE(says(message([](auto& o) {
                      o.separation = 0.9, o.relevance = 0.95, o.sets = {{0.9, -0.9}};

@@ -7,7 +7,7 @@
 
 namespace sparsight::pmoe::pmoe_bounds_test {
 
-using testing::message_of;
+using testing::error_text;
 
 const PmoeTraining kAll[] = {PmoeTraining::separate, PmoeTraining::joint, PmoeTraining::cnn};
 
@@ -37,16 +37,16 @@ TEST(PmoeBounds, P62_SamplesAreBatchTimesIterations) {
     const PmoeBounds bounds = pmoe_bounds_of_classes(training);
     EXPECT_TRUE(bounds.samples == bounds.batch * bounds.iterations) << bounds.samples.text();
   }
-  EXPECT_NE(message_of([] { pmoe_bounds_of_classes(PmoeTraining::cnn); }), "");
+  EXPECT_NE(error_text([] { pmoe_bounds_of_classes(PmoeTraining::cnn); }), "");
 }
 
 // l = 2, p = 3, delta = 4/3, eps = 1/2: 2^8 3^12 (4/3)^6 2^16 = 256 * 531441 * 4096 / 729 * 65536.
 TEST(PmoeBounds, P62_ValuesByHand) {
   const std::map<std::string, double> values{{"l", 2}, {"p", 3}, {"delta", 4.0 / 3}, {"eps", 0.5}};
   EXPECT_NEAR(pmoe_bounds(PmoeTraining::separate).samples.at(values) / (256.0 * 531441 * 4096 / 729 * 65536), 1, 1e-12);
-  EXPECT_NE(message_of([&] { pmoe_bounds(PmoeTraining::cnn).samples.at(values); }).find("needs a value of n"),
+  EXPECT_NE(error_text([&] { pmoe_bounds(PmoeTraining::cnn).samples.at(values); }).find("needs a value of n"),
             std::string::npos);
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_text([&] {
               router_bounds().batch.at({{"n", 16}, {"gap", 0}});
             }).find("needs gap above 0, got 0"),
             std::string::npos);

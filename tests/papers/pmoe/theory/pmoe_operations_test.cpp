@@ -9,7 +9,7 @@
 
 namespace sparsight::pmoe::pmoe_operations_test {
 
-using testing::message_of;
+using testing::error_text;
 
 // Sizes of figure 4: n = 16, d = 784, m = 40.
 TEST(PmoeOperations, P64_CountsMatchTheFormulas) {
@@ -50,7 +50,7 @@ TEST(PmoeOperations, P12_BothFormsOfTheRouterGradientAgree) {
 
 TEST(PmoeOperations, RefusesSizesThatDoNotFit) {
   const auto message = [](const PmoeSizes& sizes) {
-    return message_of<UsageError>([&] { count_pmoe_operations(PmoeTraining::joint, sizes, RouterGradient::mean); });
+    return error_text<UsageError>([&] { count_pmoe_operations(PmoeTraining::joint, sizes, RouterGradient::mean); });
   };
   EXPECT_EQ(message({16, 6, 7, 40, 8}), "40 neurons cannot be split evenly among 7 experts");
   EXPECT_EQ(message({16, 17, 8, 40, 8}), "17 of 16 patches cannot be chosen");

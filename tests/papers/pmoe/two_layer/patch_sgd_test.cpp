@@ -21,7 +21,7 @@ struct Shape {
   std::vector<int64_t> blocks = {0};
 };
 
-std::shared_ptr<PatchCnn> model_of(const Shape& s) {
+std::shared_ptr<PatchCnn> build_model(const Shape& s) {
   const MoeSpec spec = read_moe_spec(
       {{"moe", {{"blocks", s.blocks}, {"experts", s.experts}, {"hidden", 5}}},
        {"experts", {{"name", "conv"}, {"channels", 0}, {"output", "normal"}, {"init_std", 0.5}}},
@@ -60,7 +60,7 @@ at::Tensor flat(PatchCnn& model) {
 
 void expect_same_step(const Shape& s) {
   const PatchSet set = samples(5, s.classes);
-  const auto by_hand = model_of(s), by_autograd = model_of(s);
+  const auto by_hand = build_model(s), by_autograd = build_model(s);
   PatchSgdOptions options;
   options.lr = 0.3;
   options.batch = 5;
@@ -77,7 +77,7 @@ void expect_same_step(const Shape& s) {
   EXPECT_EQ(epoch.wrong, (logits.argmax(1) != set.labels).sum().item<int64_t>());
   EXPECT_LT((flat(*by_hand) - flat(*by_autograd)).abs().max().item<double>(), 1e-12)
       << s.gate << " " << s.average << " " << s.classes;
-  EXPECT_GT((flat(*by_hand) - flat(*model_of(s))).abs().max().item<double>(), 1e-3);
+  EXPECT_GT((flat(*by_hand) - flat(*build_model(s))).abs().max().item<double>(), 1e-3);
 }
 
 TEST(PatchSgd, P11_P12_P13_P18_AStepIsThatOfAutograd) {
@@ -88,7 +88,7 @@ TEST(PatchSgd, P11_P12_P13_P18_AStepIsThatOfAutograd) {
 }
 
 TEST(PatchSgd, P10_FrozenRoutersAndOutputWeightsStay) {
-  const auto model = model_of({"ones"});
+  const auto model = build_model({"ones"});
   const at::Tensor router = model->parts().router->weight.clone(), w2 = model->parts().experts->w2.clone();
   PatchSgdOptions options;
   options.epochs = 3;
@@ -101,7 +101,7 @@ TEST(PatchSgd, P10_FrozenRoutersAndOutputWeightsStay) {
 
 // w_e = w_e(0) + lr * epochs * (N/B) * mean of t sum_j x_j, with t = +1 for the class of expert e (section 4.2).
 TEST(PatchSgd, P16_RoutersOfTwoClassesReachTheirClosedForm) {
-  const auto model = model_of({"ones", "taken", 2, 2});
+  const auto model = build_model({"ones", "taken", 2, 2});
   const at::Tensor before = model->parts().router->weight.detach().clone();
   const PatchSet set = samples(8, 2);
   PatchSgdOptions options;
@@ -122,7 +122,7 @@ TEST(PatchSgd, P16_RoutersOfTwoClassesReachTheirClosedForm) {
 TEST(PatchSgd, P16_RoutersOfFewerSamplesReachTheClosedFormOfThose) {
   const PatchSet set = samples(8, 2);
   const auto change = [&](int64_t router_samples) {
-    const auto model = model_of({"ones", "taken", 2, 2});
+    const auto model = build_model({"ones", "taken", 2, 2});
     const at::Tensor before = model->parts().router->weight.detach().clone();
     PatchSgdOptions options;
     options.router_batch = 2;
@@ -144,7 +144,7 @@ TEST(PatchSgd, P16_RoutersOfFewerSamplesReachTheClosedFormOfThose) {
 // With three classes in turn, the first two samples have classes 0 and 1 alone: the third kernel's pair, 2 against 0,
 // has the sample of class 0, whose patches it is moved away from: -lr * epochs * sum of its patches.
 TEST(PatchSgd, P24_FewerSamplesThanClassesTrainTheirPairs) {
-  const auto model = model_of({"ones", "taken", 3, 3});
+  const auto model = build_model({"ones", "taken", 3, 3});
   const at::Tensor before = model->parts().router->weight.detach().clone();
   const PatchSet set = samples(6, 3);
   PatchSgdOptions options;
@@ -161,7 +161,7 @@ TEST(PatchSgd, P24_FewerSamplesThanClassesTrainTheirPairs) {
 
 // Three classes: 0 against 1 as above, and 2 against 0, which leaves kernel 0 alone.
 TEST(PatchSgd, P24_TheLastOfAnOddNumberOfClassesIsPairedWithTheFirst) {
-  const auto model = model_of({"ones", "taken", 3, 3});
+  const auto model = build_model({"ones", "taken", 3, 3});
   const at::Tensor before = model->parts().router->weight.detach().clone();
   const PatchSet set = samples(6, 3);
   PatchSgdOptions options;
@@ -185,7 +185,7 @@ TEST(PatchSgd, P24_TheLastOfAnOddNumberOfClassesIsPairedWithTheFirst) {
 // Outputs of +-1e4 and beyond: the loss of a wrong sample is its output's size, that of a right one 0.
 TEST(PatchSgd, P15_LossesOfHugeOutputsAreFinite) {
   for (const int64_t classes : {2, 3}) {
-    const auto model = model_of({"ones", "taken", classes});
+    const auto model = build_model({"ones", "taken", classes});
     {
       const torch::NoGradGuard no_grad;
       model->parts().experts->w1.mul_(1e5);
@@ -230,7 +230,7 @@ TEST(PatchSgd, P2_RouterScoresAreAConvolution) {
 
 TEST(PatchSgd, OutputsAreThoseOfTheModel) {
   for (const int64_t classes : {2, 3}) {
-    const auto model = model_of({"topl_softmax", "taken", classes});
+    const auto model = build_model({"topl_softmax", "taken", classes});
     const PatchSet set = samples(7, classes);
     const at::Tensor f = patch_outputs(*model, set),
                      logits = model->forward({as_images(set), ForwardMode::training()}).logits.detach();
@@ -245,12 +245,12 @@ TEST(PatchSgd, P22_AnOutputAtTheThresholdIsWrong) {
 }
 
 TEST(PatchSgd, SettingsItCannotTrainAreErrors) {
-  EXPECT_NE(testing::message_of([] {
-              PatchSgd(model_of({"softmax_topl"}), samples(4, 2), {}, 0);
+  EXPECT_NE(testing::error_text([] {
+              PatchSgd(build_model({"softmax_topl"}), samples(4, 2), {}, 0);
             }).find("got \"softmax_topl\"; use `train`"),
             std::string::npos);
-  EXPECT_NE(testing::message_of([] {
-              PatchSgd(model_of({"ones"}), samples(4, 2), {}, 0).train_routers();
+  EXPECT_NE(testing::error_text([] {
+              PatchSgd(build_model({"ones"}), samples(4, 2), {}, 0).train_routers();
             }).find("one expert for each of the 2 classes"),
             std::string::npos);
 }
@@ -272,9 +272,9 @@ TEST(PatchSet, IsTheImagesCutUp) {
     EXPECT_EQ(set.position[i].item<int64_t>(), static_cast<int64_t>(sample.attributes[0]));
   }
   EXPECT_EQ(set.slice(0, 2).table.size(0), 32);
-  EXPECT_NE(testing::message_of([&] { cut_into_patches(*splits.train, 27, 6); }).find("patches of 27x27"),
+  EXPECT_NE(testing::error_text([&] { cut_into_patches(*splits.train, 27, 6); }).find("patches of 27x27"),
             std::string::npos);
-  EXPECT_NE(testing::message_of([&] { cut_into_patches(*splits.train, 28, 7); }).find("has 6 images, 7 were requested"),
+  EXPECT_NE(testing::error_text([&] { cut_into_patches(*splits.train, 28, 7); }).find("has 6 images, 7 were requested"),
             std::string::npos);
 }
 

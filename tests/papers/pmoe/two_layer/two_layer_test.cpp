@@ -127,7 +127,7 @@ TEST(TwoLayer, P79_SizesThatDoNotFitAreErrors) {
   TwoLayerSetting setting = two_layer_preset("paper", "joint", data);
   setting.patches = 17;
   EXPECT_NE(
-      testing::message_of([&] { make_two_layer(setting, data, {}); }).find("takes 17 patches but a sample has 16"),
+      testing::error_text([&] { make_two_layer(setting, data, {}); }).find("takes 17 patches but a sample has 16"),
       std::string::npos);
 }
 

@@ -29,11 +29,11 @@ FigureOutcome run_smallest(const std::string& name, const testing::TemporaryFold
   return run_figure(find_figure(name), request);
 }
 
-double number_of(const FigureOutcome& outcome, const Json& row, const char* measure) {
+double find_number(const FigureOutcome& outcome, const Json& row, const char* measure) {
   return outcome.table.mean(row, measure).value_or(NAN);
 }
 
-std::string text_of(const std::vector<std::string>& notes) {
+std::string join_notes(const std::vector<std::string>& notes) {
   std::string text;
   for (const std::string& note : notes) text += note + "\n";
   return text;
@@ -63,9 +63,9 @@ TEST(AttackCells, AutoPgdToTheLargestLossMovesEveryImage) {
   EXPECT_LT(usual.at("change").get<double>(), usual.at("change_moved").get<double>());
   // The figure shows the former beside PGD.
   const Json row = {{"layer", "layer 1"}, {"epsilon", 8.0}};
-  EXPECT_DOUBLE_EQ(number_of(outcome, row, "change"), largest.at("change").get<double>());
-  EXPECT_DOUBLE_EQ(number_of(outcome, row, "change_pgd"), pgd.at("change").get<double>());
-  EXPECT_TRUE(says(text_of(notes_of(outcome)), "the point of the largest loss of every image"));
+  EXPECT_DOUBLE_EQ(find_number(outcome, row, "change"), largest.at("change").get<double>());
+  EXPECT_DOUBLE_EQ(find_number(outcome, row, "change_pgd"), pgd.at("change").get<double>());
+  EXPECT_TRUE(says(join_notes(outcome_notes(outcome)), "the point of the largest loss of every image"));
 }
 
 TEST(AttackCells, A60_NotesHaveTheSettingsOfTheRun) {
@@ -75,14 +75,14 @@ TEST(AttackCells, A60_NotesHaveTheSettingsOfTheRun) {
     FigureOutcome outcome;
     outcome.figure = &find_figure(name);
     outcome.run = smoke_run("nowhere");
-    const std::string smoke = text_of(notes_of(outcome));
+    const std::string smoke = join_notes(outcome_notes(outcome));
     for (const char* part :
          {"PGD: 3 steps of 2.5/3 epsilon", "3 steps of epsilon/3", "AutoPGD: 4 steps", "PGD of 2 steps at 8/255",
           "No capacity limit", "k = 2 experts", "1.5 times as wide", "2 blocks and width 16", "for 1 epochs"})
       EXPECT_TRUE(says(smoke, part)) << name << " does not say " << part << ": " << smoke;
     for (const char* part : {"40 steps", "100 steps", "10 steps"}) EXPECT_FALSE(says(smoke, part)) << name << smoke;
     outcome.run.settings = {{"adversarial_epsilon", 4}, {"capacity", 1.5}, {"k", 1}, {"attack_batch", 7}};
-    const std::string set = text_of(notes_of(outcome));
+    const std::string set = join_notes(outcome_notes(outcome));
     for (const char* part :
          {"PGD of 2 steps at 4/255", "factor 1.5 in training", "(7 at most", "k = 1 experts", " 1 times as wide"})
       EXPECT_TRUE(says(set, part)) << name << " does not say " << part << ": " << set;
@@ -91,7 +91,7 @@ TEST(AttackCells, A60_NotesHaveTheSettingsOfTheRun) {
   FigureOutcome generated;
   generated.figure = &find_figure("robust_moe/smoke");
   generated.run = smoke_run("nowhere", {{"pgd_steps", 5}});
-  EXPECT_TRUE(says(text_of(notes_of(generated)), "PGD: 5 steps of epsilon/5"));
+  EXPECT_TRUE(says(join_notes(outcome_notes(generated)), "PGD: 5 steps of epsilon/5"));
 }
 
 // x of n = 16 images are errors: with z = 1.95996, p = x / n the interval is (p + z²/2n -+ z sqrt(p (1 - p) / n +
@@ -103,10 +103,10 @@ TEST(AttackCells, A60_ErrorsHaveWilsonIntervalsAndDropRates) {
     ASSERT_TRUE(outcome.failed.empty());
     for (const ResultRow& row : outcome.table.rows) {
       constexpr double n = 16, z = 1.959963985;
-      const double p = number_of(outcome, row.settings, "robust_error") / 100;
+      const double p = find_number(outcome, row.settings, "robust_error") / 100;
       const double centre = p + z * z / (2 * n), half = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-      EXPECT_NEAR(number_of(outcome, row.settings, "robust_low"), 100 * (centre - half) / (1 + z * z / n), 1e-6);
-      EXPECT_NEAR(number_of(outcome, row.settings, "robust_high"), 100 * (centre + half) / (1 + z * z / n), 1e-6);
+      EXPECT_NEAR(find_number(outcome, row.settings, "robust_low"), 100 * (centre - half) / (1 + z * z / n), 1e-6);
+      EXPECT_NEAR(find_number(outcome, row.settings, "robust_high"), 100 * (centre + half) / (1 + z * z / n), 1e-6);
       for (const char* dropped : {"dropped", "attacked_dropped"}) {
         const auto share = outcome.table.mean(row.settings, dropped);
         const bool routed = says(row.settings.at("model"), "V-MoE");
@@ -128,14 +128,14 @@ TEST(AttackCells, A52_TheSweepHasOtherNumbersOfExpertsAndCapacities) {
   const auto of = [&](int64_t k, double capacity, const char* measure) {
     const Json row = {{"model", kVmoe}, {"training", kStandard},       {"k", k},        {"capacity", capacity},
                       {"attack", kPgd}, {"attacked", "cross entropy"}, {"epsilon", 8.0}};
-    return number_of(outcome, row, measure);
+    return find_number(outcome, row, measure);
   };
   EXPECT_NEAR(of(1, 0, "change") / of(1, 0, "of_chance"), 0.75, 1e-9);
   EXPECT_NEAR(of(2, 0, "change") / of(2, 0, "of_chance"), 0.611111, 1e-6);
   EXPECT_LT(of(1, 0, "gflop"), of(2, 0, "gflop"));
   EXPECT_EQ(of(2, 0, "attacked_dropped"), 0);
   EXPECT_GE(of(2, 0.5, "attacked_dropped"), 0.5);
-  EXPECT_EQ(outcome.table.values_of("k").size(), 3u);  // a dense model has none
+  EXPECT_EQ(outcome.table.axis_values("k").size(), 3u);  // a dense model has none
   for (const ResultRow& found : outcome.table.rows)
     EXPECT_EQ(found.settings.at("k").is_null(), found.settings.at("model") != kVmoe);
 }
@@ -155,11 +155,11 @@ TEST(AttackCells, TransfersToItselfAreTheAttackAndUnlimitedBatchesTakeNoDamage) 
   ASSERT_TRUE(damage.failed.empty());
   ASSERT_EQ(damage.table.rows.size(), 3u);
   for (const ResultRow& row : damage.table.rows) {
-    EXPECT_EQ(number_of(damage, row.settings, "others"), 14);  // two batches of eight
+    EXPECT_EQ(find_number(damage, row.settings, "others"), 14);  // two batches of eight
     if (row.settings.at("capacity") == 0.0) {
-      for (const char* key : {"changed", "lost", "dropped_after"}) EXPECT_EQ(number_of(damage, row.settings, key), 0);
+      for (const char* key : {"changed", "lost", "dropped_after"}) EXPECT_EQ(find_number(damage, row.settings, key), 0);
     } else {
-      EXPECT_GT(number_of(damage, row.settings, "dropped_after"), 0);
+      EXPECT_GT(find_number(damage, row.settings, "dropped_after"), 0);
     }
   }
 }

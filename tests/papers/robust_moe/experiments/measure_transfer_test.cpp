@@ -25,7 +25,7 @@ std::shared_ptr<const Attack> capacity_attack() {
   return pgd(.2, {{"steps", 10}, {"keep", "loss"}, {"task_weight", 0}, {"routing_loss", "drops"}});
 }
 
-double value_of(const Json& measured, const char* key) { return measured.at(key).get<double>(); }
+double read_value(const Json& measured, const char* key) { return measured.at(key).get<double>(); }
 
 // [B] int64: assignments of each image after capacity.
 at::Tensor kept_assignments(const ModelOutput& output) {
@@ -49,13 +49,13 @@ TEST(MeasureTransfer, CountsTheTargetsErrorsOnTheSourcesImages) {
   const at::Tensor before = still_correct(to, images, images.pixels, 0),
                    after = still_correct(to, images, result.pixels, 0);
   const auto count = [](const at::Tensor& which) { return which.sum().item<double>(); };
-  EXPECT_EQ(value_of(measured, "images"), 100);
-  EXPECT_DOUBLE_EQ(value_of(measured, "clean_error"), 100 - count(before));
-  EXPECT_DOUBLE_EQ(value_of(measured, "robust_error"), 100 - count(after));
-  EXPECT_NEAR(value_of(measured, "success"), 100 * count(before & ~after) / count(before), 1e-9);
-  EXPECT_DOUBLE_EQ(value_of(measured, "source_error"), 100 - count(result.correct));
-  EXPECT_GT(value_of(measured, "robust_error"), value_of(measured, "clean_error"));
-  EXPECT_LT(value_of(measured, "robust_low"), value_of(measured, "robust_error"));
+  EXPECT_EQ(read_value(measured, "images"), 100);
+  EXPECT_DOUBLE_EQ(read_value(measured, "clean_error"), 100 - count(before));
+  EXPECT_DOUBLE_EQ(read_value(measured, "robust_error"), 100 - count(after));
+  EXPECT_NEAR(read_value(measured, "success"), 100 * count(before & ~after) / count(before), 1e-9);
+  EXPECT_DOUBLE_EQ(read_value(measured, "source_error"), 100 - count(result.correct));
+  EXPECT_GT(read_value(measured, "robust_error"), read_value(measured, "clean_error"));
+  EXPECT_LT(read_value(measured, "robust_low"), read_value(measured, "robust_error"));
   // Without a capacity limit the numbers do not depend on the batch.
   EXPECT_EQ(measure_transfer(dense, routed, images, *attack, 17), measured);
 }
@@ -83,12 +83,12 @@ TEST(MeasureDamage, CountsWhatTheFirstImageOfEachBatchDoesToTheOthers) {
       kept += had[i].item<double>();
     }
   }
-  EXPECT_EQ(value_of(measured, "others"), 6);
-  EXPECT_NEAR(value_of(measured, "changed"), 100 * changed / 6, 1e-9);
-  EXPECT_NEAR(value_of(measured, "lost"), 100 * losers / 6, 1e-9);
-  EXPECT_NEAR(value_of(measured, "lost_assignments"), 100 * fewer / kept, 1e-9);
+  EXPECT_EQ(read_value(measured, "others"), 6);
+  EXPECT_NEAR(read_value(measured, "changed"), 100 * changed / 6, 1e-9);
+  EXPECT_NEAR(read_value(measured, "lost"), 100 * losers / 6, 1e-9);
+  EXPECT_NEAR(read_value(measured, "lost_assignments"), 100 * fewer / kept, 1e-9);
   EXPECT_GT(losers, 0);
-  EXPECT_GT(value_of(measured, "dropped_after"), value_of(measured, "dropped_before"));
+  EXPECT_GT(read_value(measured, "dropped_after"), read_value(measured, "dropped_before"));
 }
 
 TEST(MeasureDamage, WithoutALimitThereIsNone) {
@@ -98,8 +98,8 @@ TEST(MeasureDamage, WithoutALimitThereIsNone) {
   const auto attack = pgd(.2, {{"steps", 5}});
   const Json measured = measure_damage(model, images, *attack, 4);
   for (const char* key : {"changed", "lost", "lost_assignments", "error_before", "error_after", "dropped_after"})
-    EXPECT_EQ(value_of(measured, key), 0) << key;
-  EXPECT_NE(testing::message_of([&] {
+    EXPECT_EQ(read_value(measured, key), 0) << key;
+  EXPECT_NE(testing::error_text([&] {
               measure_damage(model, images, *attack, 9);
             }).find("batches of at least two, got batches of 9 and 8 images"),
             std::string::npos);

@@ -12,7 +12,7 @@ namespace sparsight::robust_moe::trial_claims_test {
 namespace {
 
 // Rows of the axis "epsilon" 0, 1, 2 of one model, with one trial each.
-ResultTable table_of(const std::vector<double>& errors, const std::vector<double>& others) {
+ResultTable error_table(const std::vector<double>& errors, const std::vector<double>& others) {
   ResultTable table;
   table.axes = {"model", "epsilon"};
   table.measures = {{"robust_error", "", 1}, {"other", "", 1}};
@@ -30,7 +30,7 @@ ResultTable table_of(const std::vector<double>& errors, const std::vector<double
 // Two comparisons: 2.24 standard errors decide.
 TEST(TrialClaims, A53_TheErrorFallsByAtMostTwoStandardErrors) {
   const auto judged = [](const std::vector<double>& errors) {
-    return never_falls(table_of(errors, {0, 0, 0}), "it falls", "epsilon", "robust_error", 2);
+    return never_falls(error_table(errors, {0, 0, 0}), "it falls", "epsilon", "robust_error", 2);
   };
   EXPECT_EQ(judged({50, 45.6, 60}).holds, true);          // 4.4 < 4.46
   EXPECT_EQ(judged({50, 45.3, 60}).holds, std::nullopt);  // 4.7 < 4.99
@@ -43,7 +43,7 @@ TEST(TrialClaims, A53_TheErrorFallsByAtMostTwoStandardErrors) {
 
 TEST(TrialClaims, A54_OneErrorIsAtLeastTheOtherMinusAStandardError) {
   const auto judged = [](double error, double other) {
-    return never_below(table_of({error}, {other}), "", "robust_error", "other", 1).holds;
+    return never_below(error_table({error}, {other}), "", "robust_error", "other", 1).holds;
   };
   EXPECT_EQ(judged(47.9, 50), true);  // 2.1 < 2.23
   EXPECT_EQ(judged(47, 50), std::nullopt);
@@ -53,7 +53,7 @@ TEST(TrialClaims, A54_OneErrorIsAtLeastTheOtherMinusAStandardError) {
 
 TEST(TrialClaims, A56_TwoErrorsDifferByAtMostTwoStandardErrors) {
   const auto judged = [](double error) {
-    return never_apart(table_of({error, 50, 50}, {50, 50, 50}), "", "robust_error", "other", 2).holds;
+    return never_apart(error_table({error, 50, 50}, {50, 50, 50}), "", "robust_error", "other", 2).holds;
   };
   EXPECT_EQ(judged(54.4), true);
   EXPECT_EQ(judged(45.6), true);
@@ -64,19 +64,19 @@ TEST(TrialClaims, A56_TwoErrorsDifferByAtMostTwoStandardErrors) {
 // The same difference, of images that are known one by one: ten that only the second attack finds are 3 standard
 // errors.
 TEST(TrialClaims, A54_KnownImagesDecideEarlier) {
-  ResultTable table = table_of({50}, {51});
+  ResultTable table = error_table({50}, {51});
   EXPECT_EQ(never_below(table, "", "robust_error", "other", 1).holds, true);
   std::string found(1000, '0');
   std::fill_n(found.begin(), 500, '1');
-  table.rows[0].trials[0].shares[0].outcomes = outcomes_of(found);
+  table.rows[0].trials[0].shares[0].outcomes = to_outcomes(found);
   std::fill_n(found.begin(), 510, '1');
-  table.rows[0].trials[0].shares[1].outcomes = outcomes_of(found);
+  table.rows[0].trials[0].shares[1].outcomes = to_outcomes(found);
   EXPECT_EQ(never_below(table, "", "robust_error", "other", 1).holds, false);
 }
 
 TEST(TrialClaims, AMeasureGrowsStrictly) {
-  EXPECT_EQ(always_grows(table_of({1, 2, 3}, {0, 0, 0}), "", "epsilon", "robust_error").holds, true);
-  EXPECT_EQ(always_grows(table_of({1, 2, 2}, {0, 0, 0}), "", "epsilon", "robust_error").holds, false);
+  EXPECT_EQ(always_grows(error_table({1, 2, 3}, {0, 0, 0}), "", "epsilon", "robust_error").holds, true);
+  EXPECT_EQ(always_grows(error_table({1, 2, 2}, {0, 0, 0}), "", "epsilon", "robust_error").holds, false);
 }
 
 }  // namespace sparsight::robust_moe::trial_claims_test

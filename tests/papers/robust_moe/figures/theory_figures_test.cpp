@@ -14,7 +14,7 @@ namespace {
 
 using testing::TemporaryFolder;
 
-FigureRun run_of(Scale scale, const Json& settings) {
+FigureRun make_run(Scale scale, const Json& settings) {
   FigureRun run{scale, "", "nowhere"};
   run.settings = settings;
   return run;
@@ -23,7 +23,7 @@ FigureRun run_of(Scale scale, const Json& settings) {
 // What the job with these axes measures at scale small.
 Json measured(const std::string& name, const Json& axes, const Json& settings = Json::object()) {
   const Figure& figure = find_figure(name);
-  const FigureRun run = run_of(Scale::small, settings);
+  const FigureRun run = make_run(Scale::small, settings);
   for (const Json& job : figure.jobs(run)) {
     bool same = true;
     for (const auto& [key, value] : axes.items()) same = same && job.at(key) == value;
@@ -39,7 +39,7 @@ using Verdicts = std::vector<std::optional<bool>>;
 Verdicts verdicts(const std::string& name, const Json& settings = Json::object()) {
   const TemporaryFolder folder;
   FigureRequest request;
-  request.run = run_of(Scale::small, settings);
+  request.run = make_run(Scale::small, settings);
   request.run.folder = folder.path("run");
   Verdicts holds;
   for (const Claim& claim : run_figure(find_figure(name), request).claims) holds.push_back(claim.holds);
@@ -147,12 +147,12 @@ TEST(RobustTheoryFigures, A51_InterpolatingExpertsAreNoLarger) {
 }
 
 TEST(RobustTheoryFigures, RefuseSettingsThatMeanNothing) {
-  EXPECT_NE(testing::message_of([] {
-              find_figure("robust_moe/t10").jobs(run_of(Scale::small, {{"samples", {200}}}));
+  EXPECT_NE(testing::error_text([] {
+              find_figure("robust_moe/t10").jobs(make_run(Scale::small, {{"samples", {200}}}));
             }).find("fewer samples than the width 128, got 200"),
             std::string::npos);
-  EXPECT_NE(testing::message_of([] {
-              find_figure("robust_moe/t11").jobs(run_of(Scale::small, {{"experts", {3}}}));
+  EXPECT_NE(testing::error_text([] {
+              find_figure("robust_moe/t11").jobs(make_run(Scale::small, {{"experts", {3}}}));
             }).find("divide 16, got 3"),
             std::string::npos);
 }

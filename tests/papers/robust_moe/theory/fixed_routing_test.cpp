@@ -15,7 +15,7 @@
 namespace sparsight::robust_moe::fixed_routing_test {
 namespace {
 
-using testing::message_of;
+using testing::error_text;
 
 at::Tensor numbers(std::initializer_list<double> values) { return at::tensor(values, at::kDouble); }
 
@@ -107,14 +107,14 @@ TEST(FixedRouting, RatiosByHand) {
       fit_fixed_routing({{numbers({1, 0}).view({1, 2}), numbers({0, 1}).view({1, 2})}, {numbers({3}), numbers({4})}}));
   EXPECT_NEAR(found.rms, std::sqrt(.5), 1e-12);
   EXPECT_NEAR(found.largest, .8, 1e-12);
-  EXPECT_NE(message_of([] { norm_ratios(fit_fixed_routing(scalar_case(1, -1))); }).find("undefined"),
+  EXPECT_NE(error_text([] { norm_ratios(fit_fixed_routing(scalar_case(1, -1))); }).find("undefined"),
             std::string::npos);
 }
 
 TEST(FixedRouting, RefusesDataThatDoesNotFit) {
   const at::Tensor x = numbers({1, 2}).view({1, 2}), y = numbers({1});
   const auto refused = [](const RoutedData& data, const char* why) {
-    EXPECT_NE(message_of([&] { fit_fixed_routing(data); }).find(why), std::string::npos) << why;
+    EXPECT_NE(error_text([&] { fit_fixed_routing(data); }).find(why), std::string::npos) << why;
   };
   refused({}, "at least 1 expert");
   refused({{x, x}, {y}}, "got 2 and 1");

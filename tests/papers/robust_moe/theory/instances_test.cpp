@@ -11,7 +11,7 @@
 
 namespace sparsight::robust_moe::instances_test {
 
-using testing::message_of;
+using testing::error_text;
 
 // Section 7.5, "Reproducible random numbers", seed 1. The first state is 1664525 + 1013904223 = 1015568748.
 TEST(Lcg, A50_FirstNumbersOfSeed1) {
@@ -69,7 +69,7 @@ TEST(Instances, SplitsKeepEveryRowOnce) {
   EXPECT_TRUE(modulo.inputs[1][2].equal(rows.inputs[7]));
   EXPECT_NEAR(random.all_inputs().sum().item<double>(), rows.inputs.sum().item<double>(), 1e-12);
   EXPECT_EQ(random.all_inputs().size(0), 10);
-  EXPECT_NE(message_of([&] { split_modulo(rows, 11); }).find("1 to 10 experts"), std::string::npos);
+  EXPECT_NE(error_text([&] { split_modulo(rows, 11); }).find("1 to 10 experts"), std::string::npos);
 }
 
 // Rank 1 to 3 each, orthogonal without a tilt, another instance for another seed.

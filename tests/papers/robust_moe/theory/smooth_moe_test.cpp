@@ -141,11 +141,11 @@ TEST(SmoothMoe, A44_Top1TakesOneExpertWithoutAGate) {
 }
 
 TEST(SmoothMoe, RefusesInputsOfAnotherWidth) {
-  EXPECT_NE(testing::message_of([] {
+  EXPECT_NE(testing::error_text([] {
               split_gradient(example(), numbers({1, 2, 3}).view({1, 3}));
             }).find("[N,2]"),
             std::string::npos);
-  EXPECT_NE(testing::message_of([] { square_grid(0, 3); }).find("half width above 0"), std::string::npos);
+  EXPECT_NE(testing::error_text([] { square_grid(0, 3); }).find("half width above 0"), std::string::npos);
 }
 
 }  // namespace sparsight::robust_moe::smooth_moe_test

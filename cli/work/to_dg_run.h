@@ -7,6 +7,6 @@
 namespace sparsight::cli {
 
 // Raises UsageError for an unknown dataset.
-DgRun run_of(const DgRunArguments& arguments);
+DgRun to_dg_run(const DgRunArguments& arguments);
 
 }  // namespace sparsight::cli
