@@ -14,7 +14,7 @@ void declare_set(CLI::App* verb, SetArguments& set, const std::string& help) {
       ->allow_extra_args(false);
 }
 
-void add_inspect(CLI::App& app) {
+void add_inspect_data(CLI::App& app) {
   const auto arguments = std::make_shared<SetArguments>();
   CLI::App* verb = add_verb(app, "inspect", "Show counts, classes, domains and image sizes",
                             "sparsight data inspect mnist\n"
@@ -91,7 +91,7 @@ void add_data(CLI::App& app) {
   verb->require_subcommand(1);
   add_verb(*verb, "list", "List the datasets, their licences and what they need", "sparsight data list")
       ->callback(run_data_list);
-  add_inspect(*verb);
+  add_inspect_data(*verb);
   add_verify(*verb);
   add_make(*verb);
   add_fetch(*verb);

@@ -225,7 +225,7 @@ void add_collect(CLI::App& dg) {
   verb->callback([arguments] { run_dg_collect(*arguments); });
 }
 
-void add_export(CLI::App& dg) {
+void add_export_results(CLI::App& dg) {
   const auto arguments = std::make_shared<DgExportArguments>();
   CLI::App* verb =
       add_part(dg, "export", "Write the results of runs as a sweep folder of DomainBed, for its own scripts",
@@ -269,7 +269,7 @@ void add_dg(CLI::App& app) {
   add_sweep(*dg);
   add_ablate(*dg);
   add_collect(*dg);
-  add_export(*dg);
+  add_export_results(*dg);
   add_table(*dg);
   add_cub_dg(*dg);
 }

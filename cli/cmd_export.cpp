@@ -17,10 +17,12 @@ void add_export(CLI::App& app) {
                "sparsight export runs/demo --weights int8 --max-drop 0.3\n"
                "sparsight export runs/demo --weights auto --max-drop 0.3 --images 1000\n"
                "sparsight export runs/demo --weights bf16 --out demo.sparsight --split test --images 500\n"
+               "sparsight export runs/demo --format onnx\n"
                "sparsight export vit_tiny.pth --no-compare --out vit_tiny.sparsight\n"
                "sparsight predict runs/demo/model.sparsight photo.jpg");
   verb->add_option("run", request.path, "Run folder, checkpoint or file of weights")->required()->type_name("RUN");
-  verb->add_option("--format", request.format, "Format of the file")
+  verb->add_option("--format", request.format,
+                   "Format of the file: sparsight (docs/deploy.md), or onnx for other runtimes")
       ->check(CLI::IsMember(export_formats()))
       ->capture_default_str();
   std::vector<std::string> types = weight_type_names();

@@ -25,7 +25,7 @@ PredictionSummary summary(const infer::Model& model, const std::string& image, c
   PredictionSummary result{image, {}, {}};
   for (const int64_t label : prediction.top(top))
     result.classes.push_back(
-        {label, model.class_name(label), prediction.probabilities_of(0)[static_cast<size_t>(label)]});
+        {label, model.class_name(label), prediction.image_probabilities(0)[static_cast<size_t>(label)]});
   for (const infer::Routing& routing : routings) result.layers.push_back(used_experts(routing));
   return result;
 }

@@ -12,11 +12,13 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/data/decorators/subset.h"
 #include "sparsight/data/register_data.h"
+#include "sparsight/engine/onnx/onnx_export.h"
 #include "sparsight/eval/evaluate.h"
 #include "sparsight/infer/bare_weights.h"
 #include "sparsight/infer/frozen_model.h"
 #include "sparsight/infer/mixed_types.h"
 #include "sparsight/infer/named_split.h"
+#include "sparsight/io/atomic_file.h"
 #include "sparsight/ops/weight_type.h"
 
 namespace sparsight {
@@ -148,7 +150,13 @@ Json export_model(const ExportRequest& request, const std::function<void(const L
     compile(original, all);
     measured = comparison(request, original, exported);
   }
-  write_frozen_model(exported, measured, out);
+  if (request.format == "onnx") {
+    AtomicFile file(out);
+    engine::write_onnx(exported.program->program(), [&](const void* data, size_t bytes) { file.write(data, bytes); });
+    file.commit();
+  } else {
+    write_frozen_model(exported, measured, out);
+  }
   result["bytes"] = std::filesystem::file_size(out);
   result.update(measured);
   return result;

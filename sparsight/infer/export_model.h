@@ -1,4 +1,5 @@
-// `sparsight export`: a trained model as one file, and whether its answers are still those of the run.
+// `sparsight export`: a trained model as a frozen model or as an ONNX file, and whether its answers are still those of
+// the run.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ struct ExportRequest {
 };
 
 inline const std::vector<std::string>& export_formats() {
-  static const std::vector<std::string> names{"sparsight"};
+  static const std::vector<std::string> names{"sparsight", "onnx"};
   return names;
 }
 

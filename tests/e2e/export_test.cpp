@@ -121,6 +121,17 @@ TEST_F(ExportVerb, RefusesWhatItCannotDo) {
   refused({"export", run(), "--out", "/dev/full/x.sparsight"}, 1, "cannot");
 }
 
+// What is in it is compared in ONNX Runtime by tests/engine/onnx (tests/README.md).
+TEST_F(ExportVerb, WritesOnnx) {
+  const std::string out = folder_->path("model.onnx");
+  const ProgramResult result = run_program({"export", run(), "--format", "onnx", "--out", out});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string bytes = read_file(out, 1 << 26);
+  for (const char* name : {"images", "logits", "routing.blocks.1.mlp.experts"})
+    EXPECT_NE(bytes.find(name), std::string::npos) << name;
+  EXPECT_EQ(run_program({"predict", out, folder_->path("image.png")}).exit_code, 1);
+}
+
 TEST_F(ExportVerb, ChoosesTypesStepByStep) {
   const Json loose = output_json(
       {"export", run(), "--weights", "auto", "--max-drop", "100", "--out", folder_->path("loose.sparsight"), "--json"});

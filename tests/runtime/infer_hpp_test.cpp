@@ -62,7 +62,7 @@ TEST(InferHpp, SplitsABatch) {
   pixels[0] = 1;
   const Prediction prediction = session.classify_pixels(pixels, {2, 3, test::kVitSide, test::kVitSide});
   EXPECT_EQ(prediction.images, 2);
-  EXPECT_NE(prediction.read_probabilities(0)[0], prediction.read_probabilities(1)[0]);
+  EXPECT_NE(prediction.image_probabilities(0)[0], prediction.image_probabilities(1)[0]);
   EXPECT_EQ(prediction.features.size(), 2U * test::kVitWidth);
 }
 

@@ -58,12 +58,12 @@ struct Prediction {
   int64_t images = 0, classes = 0;
   std::vector<float> logits, probabilities, features;  // [B,K], [B,K], [B,D]
 
-  std::span<const float> probabilities_of(int64_t image) const {
+  std::span<const float> image_probabilities(int64_t image) const {
     return std::span(probabilities).subspan(static_cast<size_t>(image * classes), static_cast<size_t>(classes));
   }
   // The numbers of the `count` most probable classes of an image, the most probable first.
   std::vector<int64_t> top(int64_t count, int64_t image = 0) const {
-    const std::span<const float> all = probabilities_of(image);
+    const std::span<const float> all = image_probabilities(image);
     std::vector<int64_t> order(all.size());
     std::iota(order.begin(), order.end(), 0);
     const auto end = order.begin() + std::clamp<int64_t>(count, 0, classes);
