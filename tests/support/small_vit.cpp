@@ -95,7 +95,7 @@ class VitMaker {
     cpu::OwnThreads threads(1);
     auto mlps = std::make_unique<engine::MlpExperts>(
         cpu::PackedExperts(threads, shape, w1.data(), b1.data(), w2.data(), b2.data(), type_), Activation::gelu);
-    return builder_.add<engine::ExpertsStep>(layer, builder_.make_routing(layer), normed, tokens,
+    return builder_.add<engine::ExpertsStep>(layer, builder_.find_routing(layer), normed, tokens,
                                              builder_.new_value(tokens.shape), std::move(mlps), tokens.shape.rows());
   }
 
