@@ -1,13 +1,19 @@
 # `cmake --install BUILD --component sparsight_infer`: the libraries, their headers, sparsight-run, and what
-# find_package(sparsight_infer) and pkg-config read; nothing else.
+# find_package(sparsight_infer) and pkg-config read; nothing else. A build with torch leaves them out unless this
+# component is named, since the build of the demo does not make them.
 include(CMakePackageConfigHelpers)
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/sparsight_infer)
 set(_in COMPONENT sparsight_infer)
+if(SPARSIGHT_TORCH)
+  list(APPEND _in EXCLUDE_FROM_ALL)
+endif()
 install(TARGETS sparsight_infer_shared EXPORT sparsight_infer_shared
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ${_in} NAMELINK_COMPONENT sparsight_infer)
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ${_in})
 install(TARGETS sparsight_infer_static EXPORT sparsight_infer_static
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${_in})
-install(TARGETS sparsight_run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} ${_in})
+if(TARGET sparsight_run)
+  install(TARGETS sparsight_run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} ${_in})
+endif()
 install(FILES include/sparsight/infer.h include/sparsight/infer.hpp
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sparsight ${_in})
 foreach(_kind shared static)
