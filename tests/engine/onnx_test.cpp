@@ -71,6 +71,18 @@ TEST(OnnxGraph, WritesWhatItsOutputsNeed) {
   EXPECT_EQ(file.find(bytes({0x4a, 0x04, 0, 0, 0x40, 0x40})), std::string::npos);  // 3.0F
 }
 
+TEST(Onnx, RefusesLayersOfOneName) {
+  ProgramBuilder builder({.channels = 1, .height = 1, .width = 2, .mean = {}, .std = {}}, {});
+  const Value token = builder.planes();
+  for (int i = 0; i < 2; ++i)
+    builder.add_route("mlp", token,
+                      std::make_unique<TopKRouter>(RouterLogits(LinearMap({1, 0, 0, 1}, 2, 2, true)), TopKRule{}), {});
+  const Program program = builder.finish(token, token);
+  EXPECT_EQ(testing::message_of([&] { test::onnx_bytes(program); }),
+            "the model has two outputs named routing.mlp.experts, but an ONNX file needs a name for each; rename a "
+            "layer");
+}
+
 TEST(Onnx, RefusesWhatTheTokensLack) {
   const auto refused = [](std::unique_ptr<Router> router) {
     const Program program = decided_by(std::move(router));

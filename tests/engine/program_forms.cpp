@@ -72,7 +72,7 @@ auto making(const Arguments&... arguments) {
   return [=](Parts& parts) -> std::unique_ptr<Router> { return std::make_unique<Kind>(parts.logits(), arguments...); };
 }
 
-ProgramForm by_image(const std::string& name, ImageVector vector, int64_t k, bool class_token = true) {
+ProgramForm by_image(const std::string& name, const ImageVector& vector, int64_t k, bool class_token = true) {
   return routed(name, {.router = [=](Parts& parts) -> std::unique_ptr<Router> {
                          ImageVector seen = vector;
                          if (seen.norm)

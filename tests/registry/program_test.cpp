@@ -15,6 +15,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/frozen.h"
 #include "tests/support/near.h"
+#include "tests/support/onnx_form.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/sanitizers.h"
 
@@ -300,6 +301,22 @@ TEST_P(EveryProgram, IsTheSameAfterBeingWrittenAndRead) {
     ASSERT_EQ(got.routings.size(), expected.routings.size());
     for (size_t r = 0; r < got.routings.size(); ++r)
       EXPECT_EQ(numbers(got.routings[r].expert), numbers(expected.routings[r].expert));
+  }
+}
+
+// tests/engine/onnx_runtime_test.py compares the files with the programs.
+TEST_P(EveryProgram, IsAnOnnxFileToo) {
+  if (!reason(GetParam().name).empty()) GTEST_SKIP() << "there is no program";
+  const auto model = make(GetParam());
+  const std::string suite = ::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name();
+  for (const auto& [name, type] : {std::pair{"fp32", WeightType::fp32}, std::pair{"bf16", WeightType::bf16},
+                                   std::pair{"int8", WeightType::int8}}) {
+    const engine::Program program = model->compile({.type = type});
+    if (test::onnx_folder().empty())
+      EXPECT_GT(test::onnx_bytes(program).size(), static_cast<size_t>(program.classes()));
+    else
+      test::write_onnx_form(test::onnx_folder(), suite.substr(0, suite.find('/')) + "." + GetParam().name + "." + name,
+                            program, floats(pixels(5)), name);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "sparsight/engine/onnx/onnx_export.h"
 #include "sparsight/kernels/threads/own_threads.h"
+#include "tests/support/frozen.h"
 
 namespace sparsight::test {
 
@@ -54,13 +55,15 @@ inline Json answer_json(const engine::Program& program, const std::vector<float>
   return json;
 }
 
-// Writes NAME.onnx and NAME.masked.onnx, and NAME.json with the answers for one image and for five, into the folder.
-// pixels: of five images. type: "fp32", "bf16" or "int8", by which the comparison has its tolerance.
+// Writes into the folder NAME.onnx; NAME.masked.onnx, made of the program after it was frozen and read; and NAME.json
+// with the answers for one image and for five. pixels: of five images. type: "fp32", "bf16" or "int8", by which the
+// comparison has its tolerance.
 inline void write_onnx_form(const std::string& folder, const std::string& name, const engine::Program& program,
                             std::vector<float> pixels, const std::string& type) {
   const std::string path = folder + "/" + name;
   std::ofstream(path + ".onnx", std::ios::binary) << onnx_bytes(program);
-  std::ofstream(path + ".masked.onnx", std::ios::binary) << onnx_bytes(program, engine::OnnxExperts::masked);
+  std::ofstream(path + ".masked.onnx", std::ios::binary)
+      << onnx_bytes(read_frozen(frozen_bytes(program)), engine::OnnxExperts::masked);
   Json json{{"type", type}, {"classes", program.classes()}, {"answers", Json::array()}};
   json["answers"].push_back(answer_json(program, pixels, 5));
   pixels.resize(pixels.size() / 5);

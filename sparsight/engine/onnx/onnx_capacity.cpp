@@ -127,7 +127,7 @@ OnnxName apply_capacity(OnnxGraph& graph, const CapacityOptions& options, double
     position = graph.node("ScatterElements", {ordered, order, ordered}, {{"axis", 1}});
   }
   const OnnxName fits = graph.node("Less", {position, graph.reshape(capacity, {-1, 1, 1})});
-  const OnnxName kept = graph.node("And", {groups.join(fits, routing.k, tokens.shape.rows()), exists});
+  OnnxName kept = graph.node("And", {groups.join(fits, routing.k, tokens.shape.rows()), exists});
   if (options.renormalize) renormalize(graph, kept, routing);
   return kept;
 }

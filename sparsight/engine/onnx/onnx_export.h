@@ -1,6 +1,15 @@
-// Writes a program as an ONNX file. Steps, routers and kinds of experts add their own nodes, in export_onnx(). Input
-// "images" [N,C,H,W] in 0..1, output "logits" [N,K], and of each route step named L "routing.L.experts" and
-// "routing.L.gates" (docs/deploy.md). Letters: moe/axes.md; N images here.
+// Writes a program as an ONNX file: standard operators alone, and any number N of images. Steps, routers and kinds of
+// experts add their own nodes, in export_onnx(). Letters: moe/axes.md.
+//
+//   input    images [N,C,H,W]           pixels in 0..1, which the file normalises
+//   outputs  logits [N,K]
+//            routing.L.experts [N,S,k]  for each route step L: what token s computes, in the order of its choices; -1
+//                                       where it has fewer than k, as after drops. Where experts choose tokens, k is E
+//                                       and column e is e or -1
+//            routing.L.gates [N,S,k]    0 where there is no expert
+//            routing.L.dispatch, routing.L.combine [N,S,P]  instead of these two, for soft routers
+//   metadata classes                    their names, as a JSON array
+//            probabilities              "softmax" or "sigmoid": what makes them of logits
 #pragma once
 
 #include <array>

@@ -72,7 +72,8 @@ OnnxName OnnxGraph::add_input(const std::string& name, const std::vector<int64_t
 
 void OnnxGraph::add_output(const std::string& name, const OnnxName& tensor, OnnxType type,
                            const std::vector<int64_t>& dims) {
-  SPARSIGHT_CHECK(names_.insert(name).second);
+  if (!names_.insert(name).second)
+    fail("the model has two outputs named ", name, ", but an ONNX file needs a name for each; rename a layer");
   nodes_.push_back({"Identity", {tensor}, {name}, {}});
   outputs_.push_back({name, type, dims});
 }
@@ -103,7 +104,7 @@ OnnxName OnnxGraph::constant(const std::string& name, OnnxType type, const std::
     key += ":" + bytes;
     if (const auto found = small_constants_.find(key); found != small_constants_.end()) return found->second;
   }
-  const OnnxName whole = new_name(name);
+  OnnxName whole = new_name(name);
   if (small) small_constants_[key] = whole;
   constants_.push_back({whole, type, dims, std::move(bytes)});
   return whole;
