@@ -114,11 +114,11 @@ TEST_F(ExportVerb, RefusesWhatItCannotDo) {
           "export the run with --weights");
   refused({"eval", file("fp32"), "--set", "router.eval_k=1"}, 2, "is a frozen model, whose [router] stays as it is");
   refused({"attack", file("fp32")}, 1, "has no gradients");
-  refused({"inspect", run()}, 1, "regular file");
+  refused({"inspect", run()}, 1, "it is a folder");
   refused({"inspect", folder_->path("image.png")}, 1, "is not a frozen model");
   const std::string cut = folder_->write("cut.sparsight", read_file(file("fp32"), 1 << 26).substr(0, 5000));
   refused({"predict", cut, folder_->path("image.png")}, 1, "damaged");
-  refused({"export", run(), "--out", "/dev/full/x.sparsight"}, 1, "cannot");
+  refused({"export", run(), "--out", "/dev/full/x.sparsight", "--quiet"}, 1, "cannot");
 }
 
 // What is in it is compared in ONNX Runtime by tests/engine/onnx (tests/README.md).

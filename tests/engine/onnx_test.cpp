@@ -78,7 +78,7 @@ TEST(Onnx, RefusesLayersOfOneName) {
     builder.add_route("mlp", token,
                       std::make_unique<TopKRouter>(RouterLogits(LinearMap({1, 0, 0, 1}, 2, 2, true)), TopKRule{}), {});
   const Program program = builder.finish(token, token);
-  EXPECT_EQ(testing::message_of([&] { test::onnx_bytes(program); }),
+  EXPECT_EQ(testing::error_text([&] { test::onnx_bytes(program); }),
             "the model has two outputs named routing.mlp.experts, but an ONNX file needs a name for each; rename a "
             "layer");
 }

@@ -85,7 +85,7 @@ void ExpertChoiceRouter::choose(const RouterInput& input, Routing& routing) cons
 void check_patches(int64_t taken, int64_t patches) {
   if (taken > patches)
     fail_usage("each expert takes ", taken, " patches but an image has ", patches,
-               "; lower router.patches (in evaluation router.eval_patches) or use smaller patches");
+               " patches; lower router.patches (in evaluation router.eval_patches) or use smaller patches");
 }
 
 void PatchChoiceRouter::choose(const RouterInput& input, Routing& routing) const {
