@@ -22,7 +22,7 @@ WRITERS = {"sparsight_torch_free_tests": "OnnxForms.*", "sparsight_tests": "*Eve
 # The programs run on instructions without bf16, with which they multiply in fp32 as files do. Programs in int8 round what
 # they multiply to 16 bits.
 LEVEL = "baseline"
-TOLERANCE = {"fp32": 1e-5, "bf16": 1e-5, "int8": 2e-4}  # the largest difference, relative to the largest number
+TOLERANCE = {"fp32": 1e-5, "bf16": 1e-5, "int8": 5e-4}  # the largest difference, relative to the largest number
 
 
 def choices(experts, gates):
