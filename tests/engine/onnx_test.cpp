@@ -95,7 +95,7 @@ TEST(Onnx, RefusesWhatTheTokensLack) {
             "[router] input = \"class_token\", but the model has no class token; set router.input = \"mean_all\"");
   EXPECT_EQ(refused(std::make_unique<PatchChoiceRouter>(RouterLogits(LinearMap({1, 0, 0, 1}, 2, 2, true)), 2,
                                                         PatchChoiceRouter::PatchGates::ones)),
-            "each expert takes 2 patches but an image has 1; lower router.patches (in evaluation "
+            "each expert takes 2 patches but an image has 1 patches; lower router.patches (in evaluation "
             "router.eval_patches) or use smaller patches");
 }
 
