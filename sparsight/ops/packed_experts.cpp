@@ -42,7 +42,7 @@ void check_part(const char* name, const at::Tensor& part, at::ScalarType type, a
          part.scalar_type(), " ", part.sizes(), " with strides ", part.strides(), " on ", part.device());
 }
 
-cpu::PackedLayout layout_of(const PackedExperts& packed) {
+cpu::PackedLayout packed_layout(const PackedExperts& packed) {
   return packed.order == PackOrder::tiles ? cpu::tile_layout(packed.width, packed.hidden)
                                           : cpu::panel_layout(packed.type, packed.width, packed.hidden);
 }

@@ -51,9 +51,9 @@ inline bool rounds_rows(WeightType type) {
 inline at::Tensor packed_error(const Exact& e, WeightType type, Activation activation, double p) {
   const auto spread = [&](const at::Tensor& values) {  // of rounding, to the power of p
     const double even = p == 2 ? 1 / std::sqrt(3.0) : 1;
-    if (type == WeightType::bf16) return power_of(values * (even * std::ldexp(1.0, -8)), p);
+    if (type == WeightType::bf16) return abs_power(values * (even * std::ldexp(1.0, -8)), p);
     const at::Tensor step = values.numel() > 0 ? values.abs().amax(1, true) / 127 : values;
-    return power_of(step * (even * 0.501), p).expand_as(values).contiguous();
+    return abs_power(step * (even * 0.501), p).expand_as(values).contiguous();
   };
   const auto through = [&](const at::Tensor& errors, const at::Tensor& values, const at::Tensor& w,
                            const at::Tensor& b) {

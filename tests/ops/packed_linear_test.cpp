@@ -40,13 +40,13 @@ TEST(PackedLinear, ByHand) {
   const at::Tensor weight = torch::tensor({1.0f, 3.0f, -2.0f, 4.0f}).view({2, 2}), bias = torch::tensor({0.5f, -1.0f});
   const at::Tensor x = torch::tensor({1.0f, 2.0f}).view({1, 2});
   for (const WeightType type : {WeightType::fp32, WeightType::bf16})
-    EXPECT_TRUE(torch::equal(product_of(packed(weight, bias, type), x, 0, 2), torch::tensor({{7.5f, 5.0f}})));
+    EXPECT_TRUE(torch::equal(apply_linear(packed(weight, bias, type), x, 0, 2), torch::tensor({{7.5f, 5.0f}})));
   // int8: 1 and 2 are 64 (63.5 to even) and 127 in units of 2 / 127, 1 is 42 in units of 3 / 127, and -2 is -64 (-63.5
   // to even) in units of 4 / 127
   const double first = (64 * 42 + 127 * 127) * (2. / 127) * (3. / 127) + 0.5;
   const double second = (64 * -64 + 127 * 127) * (2. / 127) * (4. / 127) - 1;
-  EXPECT_TRUE(
-      test::near(product_of(packed(weight, bias, WeightType::int8), x, 0, 2), torch::tensor({{first, second}}), 1e-5));
+  EXPECT_TRUE(test::near(apply_linear(packed(weight, bias, WeightType::int8), x, 0, 2),
+                         torch::tensor({{first, second}}), 1e-5));
 }
 
 TEST(PackedLinear, AgreesWithTheProductAtEveryLevelAndSize) {

@@ -69,7 +69,7 @@ void packed_tiles_forward(Threads& threads, const ExpertRowNumbers& rows, const 
       up.b = task_weights(task) + layout.first_weights(c);
       up.columns = padded;
       up.bias = padded_copy(b1 ? b1 + first : nullptr, columns, padded, constants + wide);
-      up.prefetch = weights_of(task) + layout.second_weights(c);
+      up.prefetch = task_weights(task) + layout.second_weights(c);
       tile_gemm_activation(up, activation, kernel, active);
 
       down.a = active;

@@ -37,11 +37,11 @@ struct TileRows {
 
   // Inlined everywhere, so that no file shares a copy that was compiled with AMX flags.
   [[gnu::always_inline]] int64_t blocks() const { return (count + block_rows - 1) / block_rows; }
-  [[gnu::always_inline]] int64_t rows_of(int64_t block) const {
+  [[gnu::always_inline]] int64_t rows_in(int64_t block) const {
     const int64_t left = count - block * block_rows;
     return left < block_rows ? left : block_rows;
   }
-  [[gnu::always_inline]] int64_t tiles_of(int64_t block) const { return rows_of(block) <= kTileRows ? 1 : 2; }
+  [[gnu::always_inline]] int64_t tiles_in(int64_t block) const { return rows_in(block) <= kTileRows ? 1 : 2; }
   [[gnu::always_inline]] int64_t steps() const { return columns / kTileDeep; }
   [[gnu::always_inline]] char* block(int64_t number) const { return tiles + number * steps() * 2 * kTileBytes; }
   [[gnu::always_inline]] int64_t bytes() const { return blocks() * steps() * 2 * kTileBytes; }

@@ -109,7 +109,7 @@ void multiply_tiles(const Tile& t) {
   const auto* const b = static_cast<const char*>(t.b);
   const int64_t groups = (t.depth + kTogether - 1) / kTogether, steps = groups / kTileRows, rest = groups % kTileRows;
   Operands<Numbers, kTall, kWide> at{reinterpret_cast<const char*>(t.rounded), b,
-                                     b + t.b_panel * bytes_of(Numbers::type)};
+                                     b + t.b_panel * element_bytes(Numbers::type)};
   if (steps > 0) {
     at.load();
     for (int64_t step = 1, credit = kTileRows; step < steps; ++step, credit += kTileRows) {

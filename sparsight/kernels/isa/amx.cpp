@@ -63,11 +63,11 @@ inline void for_blocks(const TileGemm& p, const Finish& finish) {
     for (int64_t block = 0; block < blocks; ++block) {
       const char* const a = p.a.block(block);
       const char* const upcoming = block > 0 ? nullptr : panel + 1 < panels ? b + steps * kStepBytes : p.prefetch;
-      if (p.a.tiles_of(block) == 2)
+      if (p.a.tiles_in(block) == 2)
         multiply<true>(a, b, steps, upcoming, sums);
       else
         multiply<false>(a, b, steps, upcoming, sums);
-      finish(block, block * TileRows::block_rows, p.a.rows_of(block), panel * kTilePanelColumns, sums);
+      finish(block, block * TileRows::block_rows, p.a.rows_in(block), panel * kTilePanelColumns, sums);
     }
   }
 }
@@ -79,9 +79,9 @@ struct RowPosition {
   char* at;
   int64_t step;
 };
-inline RowPosition position_of(const TileRows& rows, int64_t number) {
+inline RowPosition row_position(const TileRows& rows, int64_t number) {
   const int64_t block = number / TileRows::block_rows, row = number % TileRows::block_rows;
-  return {rows.block(block) + row * 64, rows.tiles_of(block) * kTileBytes};  // the second tile follows the first
+  return {rows.block(block) + row * 64, rows.tiles_in(block) * kTileBytes};  // the second tile follows the first
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ TileRegisters::TileRegisters(int64_t rows) {
 TileRegisters::~TileRegisters() { asm volatile("ldtilecfg %0" ::"m"(before_)); }  // all zeros: releases the tiles
 
 void put_tile_row(const TileRows& rows, int64_t number, const float* x, int64_t columns) {
-  const RowPosition position = position_of(rows, number);
+  const RowPosition position = row_position(rows, number);
   for (int64_t c = 0, step = 0; c < columns; c += kTileDeep, ++step) {
     const int64_t left = columns - c;
     const __mmask32 mask = left >= 32 ? 0xffffffffu : (1u << left) - 1;

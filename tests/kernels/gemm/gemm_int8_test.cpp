@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <memory>
 #include <random>
 #include <vector>
 
 #include "sparsight/kernels/gemm/packed_linear.h"
 #include "sparsight/kernels/gemm/row_blocks.h"
 #include "sparsight/kernels/isa/isa.h"
+#include "sparsight/kernels/workspace.h"
 #include "tests/kernels/every_level.h"
 
 namespace sparsight::gemm_int8_test {
