@@ -1,1 +1,1 @@
-bench_sources(kernels/kernels_bench.cpp)
+bench_sources(kernels/kernels_bench.cpp kernels/products_bench.cpp)

@@ -195,7 +195,8 @@ class MoEMLP(nn.Module):
         not packed.
 
         Args:
-            type: "fp32" (bit-identical to unpacked weights), "bf16", or "int8" with one scale per output channel.
+            type: "fp32" (bit-identical to unpacked weights), "bf16", or "int8" with one scale per output channel, and
+                tokens rounded to int8 as they are multiplied (errors of about 0.3 % and 2 %).
 
         Returns:
             The layer.

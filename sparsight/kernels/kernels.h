@@ -17,11 +17,12 @@ constexpr int64_t kBlockLd = 400;
 inline int64_t count_blocks(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
 
 // Packed weights in panels (diagram: docs/kernels.md, "Packed weights") have this many columns per panel: panel after
-// panel, each row-major. B(l,j) is element (j / kPanelColumns * k + l) * kPanelColumns + j % kPanelColumns; for bf16
-// and int8, with k rounded up to even, element (j / kPanelColumns * k + l / 2 * 2) * kPanelColumns + j % kPanelColumns
-// * 2 + l % 2. Padding is zeros.
+// panel, each with g = 1, 2 (bf16) or 4 (int8) rows together: with k rounded up to a multiple of g, B(l,j) is element
+// (j / kPanelColumns * k + l / g * g) * kPanelColumns + j % kPanelColumns * g + l % g. Padding is zeros.
 constexpr int64_t kPanelColumns = 16;
-constexpr int64_t rows_together(WeightType type) { return type == WeightType::fp32 ? 1 : 2; }
+constexpr int64_t rows_together(WeightType type) {
+  return type == WeightType::fp32 ? 1 : type == WeightType::bf16 ? 2 : 4;
+}
 
 constexpr int64_t element_bytes(WeightType type) {
   return type == WeightType::fp32 ? 4 : type == WeightType::bf16 ? 2 : 1;
@@ -152,7 +153,7 @@ struct Kernels {
   int64_t fewest_rows;
   int64_t vector_bytes;
   bool multiplies_bf16;  // Gemm::bf16_products, and bf16 weights with rows rounded to bf16
-  bool has_tiles;        // packed weights in tiles of bf16 and int8, and plain ones in fp32 (pack/packed_layout.h)
+  bool has_tiles;        // packed weights in tiles of bf16, and plain ones in fp32 (pack/packed_layout.h)
 };
 
 const Kernels& kernels_baseline();  // of every architecture

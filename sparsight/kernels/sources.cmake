@@ -55,7 +55,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   isa_sources(kernels/isa/avx2.cpp FLAGS -mavx2 -mfma)
   isa_sources(kernels/isa/avx512.cpp FLAGS ${_avx512})
   isa_sources(kernels/isa/avx512_bf16.cpp FLAGS ${_avx512} -mavx512bf16)
-  isa_sources(kernels/isa/amx.cpp kernels/gemm/amx_bf16.cpp kernels/gemm/amx_fp32.cpp
+  isa_sources(kernels/isa/amx.cpp kernels/gemm/amx_bf16.cpp kernels/gemm/amx_fp32.cpp kernels/gemm/amx_int8.cpp
     FLAGS ${_avx512} -mavx512bf16 -mamx-tile -mamx-bf16 -mamx-int8)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
   # g++ schedules before it allocates registers, here but not on x86-64, and then spills the sums of the largest tiles.

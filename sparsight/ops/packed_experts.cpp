@@ -43,15 +43,14 @@ void check_part(const char* name, const at::Tensor& part, at::ScalarType type, a
 }
 
 cpu::PackedLayout packed_layout(const PackedExperts& packed) {
-  return (packed.order == PackOrder::tiles ? cpu::tile_layout : cpu::panel_layout)(packed.type, packed.width,
-                                                                                   packed.hidden);
+  return packed.order == PackOrder::tiles ? cpu::tile_layout(packed.width, packed.hidden)
+                                          : cpu::panel_layout(packed.type, packed.width, packed.hidden);
 }
 
 PackOrder best_order(const PackedExperts& packed) {
   if (!packed.weights.w1.is_cpu() || packed.weights.w1.numel() == 0) return PackOrder::plain;
-  if (!cpu::kernels().has_tiles) return PackOrder::panels;
-  if (packed.type == WeightType::fp32) return PackOrder::plain;
-  return cpu::fits_tiles(packed.width) ? PackOrder::tiles : PackOrder::panels;
+  if (!cpu::kernels().has_tiles || packed.type == WeightType::int8) return PackOrder::panels;
+  return packed.type == WeightType::fp32 ? PackOrder::plain : PackOrder::tiles;
 }
 
 // From plain order.
@@ -119,9 +118,8 @@ void check_packed(const PackedExperts& packed) {
   if (experts < 1 || std::min(width, hidden) < minimum || std::max({experts, width, hidden}) > kMax)
     fail("packed experts need 1 to ", kMax, " experts and ", minimum, " to ", kMax, " for width and hidden width, got ",
          experts, ", ", width, " and ", hidden);
-  if (packed.order == PackOrder::tiles && (packed.type == WeightType::fp32 || !cpu::fits_tiles(width)))
-    fail("experts of width ", width, " cannot be packed as ", weight_type_names()[static_cast<size_t>(packed.type)],
-         " in tiles");
+  if (packed.order == PackOrder::tiles && packed.type != WeightType::bf16)
+    fail("experts are packed in tiles as bf16 only, got ", weight_type_names()[static_cast<size_t>(packed.type)]);
   const at::Tensor& stored = packed.order == PackOrder::plain ? packed.weights.w1 : packed.storage;
   const at::Device device = stored.defined() ? stored.device() : at::kCPU;
   const auto check = [&](const char* name, const at::Tensor& part, at::ScalarType type, at::IntArrayRef sizes) {

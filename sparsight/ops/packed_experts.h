@@ -1,9 +1,9 @@
 // Experts packed for inference: weights in the order in which the kernels read them, optionally in fewer bits. With few
 // tokens experts are memory-bound, so half or a quarter of the bytes saves most of the time.
-// Where the CPU multiplies tiles of bf16 and int8 (the level "amx" of kernels/isa/isa.h) the products use the stored
-// type: bf16 rows with bf16 weights, rows quantised to two int8 numbers with int8 weights; sums, biases, activation and
-// gates are fp32. Where it multiplies vectors of bf16 ("avx512_bf16") rows are rounded to bf16 with bf16 weights too.
-// Elsewhere the kernels expand the weights in registers and compute in fp32. Letters: moe/axes.md.
+// int8 weights are multiplied with rows quantised to int8, and sums are exact (kernels/elementwise/integers_inl.h).
+// bf16 weights are multiplied with rows rounded to bf16 where the CPU does that (the levels "avx512_bf16" and "amx" of
+// kernels/isa/isa.h); elsewhere they are expanded in registers. Scales, biases, activation and gates are fp32. Letters:
+// moe/axes.md.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ enum class PackOrder {
 };
 
 // For each expert 8 D F bytes of weights (fp32), 4 D F (bf16), or 2 D F and 4 (D + F) of scales (int8), and the biases.
-// In panels D and F count as multiples of 16, in tiles as multiples of 32 (bf16) or 64 (int8).
+// In panels D and F count as multiples of 16, in tiles as multiples of 32.
 struct PackedExperts {
   WeightType type = WeightType::fp32;
   PackOrder order = PackOrder::plain;
@@ -38,9 +38,9 @@ struct PackedExperts {
   at::Tensor storage;  // [E, bytes] uint8, w1 and w2 in an order of kernels/pack/packed_layout.h
 };
 
-// weights: fp32. The order is that which the active level of kernels/isa/isa.h reads fastest: tiles of bf16 and int8
-// and plain fp32 at "amx", where fp32 shares the memory of `weights`; panels elsewhere; plain where D or F is 0. Packed
-// experts compute at every other level too, but there tiles are repacked into panels in every call.
+// weights: fp32. The order is that which the active level of kernels/isa/isa.h reads fastest: tiles of bf16 and plain
+// fp32 at "amx", where fp32 shares the memory of `weights`; panels else; plain where D or F is 0. Packed experts
+// compute at every other level too, but there tiles are repacked into panels in every call.
 PackedExperts pack_expert_weights(const ExpertMlpWeights& weights, WeightType type);
 // Raises Error unless pack_expert_weights could have returned `packed`: for packed experts from an untrusted source.
 void check_packed(const PackedExperts& packed);

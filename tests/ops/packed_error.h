@@ -41,8 +41,8 @@ inline bool rounds_rows(WeightType type) {
 // Error bound of products with rounded rows: [N,D]. They round the rows x of tokens and the active hidden layer
 // h.
 // - bf16 has 8 significant bits, so rounding to nearest errs by up to half a unit of the last one: 2^-8 |x|.
-// - With int8 weights, two int8 digits count in steps of max|row| / 32639 (127 * 256 + 127), and integers of 16 bits in
-//   smaller ones, and err by up to half of one; rows are cut into blocks whose largest values are at most the row's.
+// - With int8 weights, numbers count in steps of max|row| / 127 and err by up to half of one; rows are cut into blocks
+//   whose largest values are at most the row's.
 // An error d of x moves the hidden layer before its activation by d |W1|, and after it by up to 1.13 times as much
 // (the steepest slope of gelu; silu's is 1.10). All the rest is fp32: sums of n terms, each rounded by 2^-24 and, where
 // products are too, by as much again. 2^-22 (n + 8) of the sum of magnitudes covers these and the activation.
@@ -52,7 +52,7 @@ inline at::Tensor packed_error(const Exact& e, WeightType type, Activation activ
   const auto spread = [&](const at::Tensor& values) {  // of rounding, to the power of p
     const double even = p == 2 ? 1 / std::sqrt(3.0) : 1;
     if (type == WeightType::bf16) return abs_power(values * (even * std::ldexp(1.0, -8)), p);
-    const at::Tensor step = values.numel() > 0 ? values.abs().amax(1, true) / 32639 : values;
+    const at::Tensor step = values.numel() > 0 ? values.abs().amax(1, true) / 127 : values;
     return abs_power(step * (even * 0.501), p).expand_as(values).contiguous();
   };
   const auto through = [&](const at::Tensor& errors, const at::Tensor& values, const at::Tensor& w,

@@ -41,9 +41,12 @@ TEST(PackedLinear, ByHand) {
   const at::Tensor x = torch::tensor({1.0f, 2.0f}).view({1, 2});
   for (const WeightType type : {WeightType::fp32, WeightType::bf16})
     EXPECT_TRUE(torch::equal(apply_linear(packed(weight, bias, type), x, 0, 2), torch::tensor({{7.5f, 5.0f}})));
-  // int8: 1 is 42 of 127 in units of 3 / 127, and -2 is -64 (-63.5 to even) of 4 / 127
+  // int8: 1 and 2 are 64 (63.5 to even) and 127 in units of 2 / 127, 1 is 42 in units of 3 / 127, and -2 is -64 (-63.5
+  // to even) in units of 4 / 127
+  const double first = (64 * 42 + 127 * 127) * (2. / 127) * (3. / 127) + 0.5;
+  const double second = (64 * -64 + 127 * 127) * (2. / 127) * (4. / 127) - 1;
   EXPECT_TRUE(test::near(apply_linear(packed(weight, bias, WeightType::int8), x, 0, 2),
-                         torch::tensor({{42 * 3. / 127 + 6.5, -64 * 4. / 127 + 7}}), 1e-4));
+                         torch::tensor({{first, second}}), 1e-5));
 }
 
 TEST(PackedLinear, AgreesWithTheProductAtEveryLevelAndSize) {
@@ -57,9 +60,10 @@ TEST(PackedLinear, AgreesWithTheProductAtEveryLevelAndSize) {
         const at::Tensor want = torch::linear(x.to(torch::kDouble), weight.to(torch::kDouble), bias.to(torch::kDouble));
         // Rounding of the weights: 2^-9 of each (bf16), 1/254 of the largest (int8, about 3.5 / sqrt(I)); products
         // with normal numbers add up like sqrt(I) of them; four standard deviations, and twice that for the largest.
+        // With int8, rows are rounded like the weights.
         const double tolerance = type == WeightType::fp32   ? 1e-4
                                  : type == WeightType::bf16 ? 8 * std::ldexp(1, -9)
-                                                            : 8 * 3.5 / 254;
+                                                            : 8 * std::sqrt(2) * 3.5 / 254;
         const cpu::PackedLinear linear = packed(weight, bias, type);
         EXPECT_TRUE(test::near(apply_linear(linear, x, 0, outputs), want, tolerance))
             << level << " " << rows << " " << inputs << " " << outputs << " " << static_cast<int>(type);

@@ -42,8 +42,8 @@ PackedExperts::PackedExperts(const MlpShape& shape, WeightType type, bool has_b1
     w1_ = static_cast<const float*>(memory_.data()), w2_ = w1_ + numbers;
     return;
   }
-  const bool tiles = kernels().has_tiles && fits_tiles(shape.width);
-  layout_ = (tiles ? tile_layout : panel_layout)(type, shape.width, shape.hidden);
+  const bool tiles = kernels().has_tiles && type == WeightType::bf16;
+  layout_ = tiles ? tile_layout(shape.width, shape.hidden) : panel_layout(type, shape.width, shape.hidden);
   memory_ = ArenaArray(static_cast<size_t>(shape.experts * layout_.expert_bytes()));
   if (type == WeightType::int8) {
     scale1_.resize(static_cast<size_t>(shape.experts * shape.hidden));

@@ -13,14 +13,14 @@ namespace {
 
 // Scratch of each thread.
 struct TileScratch {
-  Workspace rows, row_scale, active, active_scale, hidden, constants;
+  Workspace rows, active, constants;
 };
 TileScratch& tile_scratch() {
   thread_local TileScratch scratch;
   return scratch;
 }
 
-// Biases or scales of columns, with zeros for padding. Null stays null.
+// Biases of columns, with zeros for padding. Null stays null.
 const float* padded_copy(const float* from, int64_t columns, int64_t padded, float* to) {
   if (!from) return nullptr;
   std::copy_n(from, columns, to);
@@ -28,11 +28,9 @@ const float* padded_copy(const float* from, int64_t columns, int64_t padded, flo
   return to;
 }
 
-TileRows space_for(WeightType type, int64_t count, int64_t columns, Workspace& tiles, Workspace& scale) {
-  TileRows rows;
-  rows.type = type, rows.count = count, rows.columns = columns;
+TileRows space_for(int64_t count, int64_t columns, Workspace& tiles) {
+  TileRows rows{count, columns};
   rows.tiles = reinterpret_cast<char*>(tiles.floats(rows.bytes() / 4));
-  rows.scale = scale.floats(count);
   return rows;
 }
 
@@ -45,7 +43,7 @@ void packed_tiles_forward(Threads& threads, const ExpertRowNumbers& rows, const 
   const int64_t width = layout.width, hidden = layout.hidden, wide = layout.padded(layout.width);
   const int64_t count = experts.shape.rows;
   const Plan plan = make_plan(rows.offset, experts.shape.experts, layout.chunks(), kernel.task_rows, threads.inside());
-  const float *b1 = experts.b1, *b2 = experts.b2, *scale1 = experts.scale1, *scale2 = experts.scale2;
+  const float *b1 = experts.b1, *b2 = experts.b2;
   const char* weights = static_cast<const char*>(experts.panels);
   const auto task_weights = [&](const Task& task) { return weights + task.expert * layout.expert_bytes(); };
   float* const row_out = row_results().floats(plan.parts * count * wide);
@@ -54,29 +52,25 @@ void packed_tiles_forward(Threads& threads, const ExpertRowNumbers& rows, const 
     const Task& task = plan.tasks[static_cast<size_t>(number)];
     TileScratch& scratch = tile_scratch();
     const TileRegisters registers;
-    const TileRows in = space_for(layout.type, task.count, wide, scratch.rows, scratch.row_scale);
+    const TileRows in = space_for(task.count, wide, scratch.rows);
     for (int64_t i = 0; i < task.count; ++i)
       put_tile_row(in, i, tokens + rows.map.row_token[task.first + i] * width, width);
-    float* const constants = scratch.constants.floats(2 * kBlock + 2 * wide);
-    float* const first_constants = constants + 2 * wide;
+    float* const constants = scratch.constants.floats(wide + kBlock);
     TileGemm down;
     down.columns = wide;
-    down.scale = padded_copy(scale2 ? scale2 + task.expert * width : nullptr, width, wide, constants);
-    const float* const bias2 = padded_copy(b2 ? b2 + task.expert * width : nullptr, width, wide, constants + wide);
+    const float* const bias2 = padded_copy(b2 ? b2 + task.expert * width : nullptr, width, wide, constants);
 
     for (int64_t c = task.chunk; c < task.chunk_end; ++c) {
       const int64_t columns = layout.chunk_columns(c), padded = layout.padded(columns);
       const int64_t first = task.expert * hidden + c * kBlock;
-      const TileRows active = space_for(layout.type, task.count, padded, scratch.active, scratch.active_scale);
+      const TileRows active = space_for(task.count, padded, scratch.active);
       TileGemm up;
       up.a = in;
       up.b = task_weights(task) + layout.first_weights(c);
       up.columns = padded;
-      up.scale = padded_copy(scale1 ? scale1 + first : nullptr, columns, padded, first_constants);
-      up.bias = padded_copy(b1 ? b1 + first : nullptr, columns, padded, first_constants + kBlock);
+      up.bias = padded_copy(b1 ? b1 + first : nullptr, columns, padded, constants + wide);
       up.prefetch = task_weights(task) + layout.second_weights(c);
-      tile_gemm_activation(up, activation, kernel, active,
-                           scratch.hidden.floats(layout.type == WeightType::int8 ? task.count * padded : 0));
+      tile_gemm_activation(up, activation, kernel, active);
 
       down.a = active;
       down.b = up.prefetch;

@@ -22,6 +22,7 @@ namespace {
 constexpr int64_t kMaxRows = 384, kMaxDepth = 256, kDepth = 128;
 constexpr int64_t kSmallM = 64, kSmallMDepth = 32;      // up to kSmallM rows, those stay in L1 too
 constexpr int64_t kFewestRows = 16, kFewestDepth = 20;  // below, the avx512 level is faster
+constexpr int64_t kFewestQuantised = 4;                 // rows, with int8 weights: below, the avx512 level is faster
 constexpr int64_t kTimes = 6;                           // products of parts per step, with interleaved work after each
 
 constexpr int64_t kPanelSpace = kMaxDepth / kDeep * kStep;
@@ -340,6 +341,7 @@ void gemm_small_m_transposed(const Gemm& p, char* space) {
 void product(const Gemm& p, float* space) {
   if (p.b_panels ? p.b_type == WeightType::bf16 : p.bf16_products && p.m >= kFewestRows)
     return amx_bf16_product(p, space);
+  if (p.b_panels && p.b_type == WeightType::int8 && p.m >= kFewestQuantised) return amx_int8_product(p, space);
   if (p.b_panels || p.bf16_products || p.m < kFewestRows || p.k < kFewestDepth || p.n == 0) {
     Gemm in_vectors = p;
     in_vectors.streams = Fetch::kStreams;

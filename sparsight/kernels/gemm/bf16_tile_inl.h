@@ -29,7 +29,8 @@ void run_bf16_tile(const Tile& t) {
   const TileOfC<V, kMr, kNv> c(t);
   typename V::T acc[kMr][kNv];
   c.begin(acc);
-  multiply_pairs<V, kMr, kNv, uint16_t>(t, acc, V::load_bf16_pairs, V::add_bf16_pairs);
+  multiply_words<V, kMr, kNv, rows_together(WeightType::bf16), 1, uint16_t>(t, acc, V::load_bf16_pairs,
+                                                                            V::add_bf16_pairs);
   c.end(acc);
 }
 

@@ -11,8 +11,8 @@
 namespace sparsight::cpu {
 
 // I inputs, O outputs. bf16 is multiplied with rows rounded to bf16 where the CPU does that, else widened to fp32 in
-// registers; int8 has one scale per output, max|w| / 127, and is
-// multiplied with rows quantised to 16 bits.
+// registers; int8 has one scale per output, max|w| / 127, and is multiplied with rows quantised to int8
+// (elementwise/integers_inl.h).
 class PackedLinear {
  public:
   PackedLinear() = default;

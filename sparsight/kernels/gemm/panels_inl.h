@@ -1,7 +1,7 @@
 // GEMMs with packed weights in panels (packed_layout.h; diagram: docs/kernels.md, "Packed weights"): each panel is one
 // contiguous stream and stays in L1 while it is multiplied with all rows. Chosen for all weights packed as panels: bf16
-// is widened to fp32 in registers or multiplied with rows in bf16, int8 is multiplied as integers. Over a vector type
-// V. Included by isa/level_inl.h.
+// is widened to fp32 in registers or multiplied with rows in bf16, int8 is multiplied with rows in int8. Over a vector
+// type V. Included by isa/level_inl.h.
 #pragma once
 
 #include "sparsight/kernels/elementwise/integers_inl.h"
@@ -11,17 +11,18 @@
 namespace sparsight::cpu {
 namespace {
 
-// The type of int8 weights where four of them are multiplied with a row split into bytes.
-struct Int8Quads {
-  int8_t bits;
-};
+template <class V, int kMr, int kNv>
+constexpr TileFunction integer_tile() {
+  if constexpr (requires { V::template integer_tile<kMr, kNv>; })
+    return V::template integer_tile<kMr, kNv>;
+  else
+    return run_integer_tile<V, kMr, kNv>;
+}
 
 template <class V, class W, int kMr, int kNv>
 constexpr TileFunction tile_over_panels() {
   if constexpr (std::is_same_v<W, int8_t>)
-    return run_integer_tile<V, kMr, kNv>;
-  else if constexpr (std::is_same_v<W, Int8Quads>)
-    return V::template quads_tile<kMr, kNv>;
+    return integer_tile<V, kMr, kNv>();
   else if constexpr (std::is_same_v<W, Bf16Pairs>)
     return V::template bf16_tile<kMr, kNv>;
   else if constexpr (std::is_same_v<W, uint16_t>)
@@ -45,49 +46,49 @@ TileFunction panel_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
 
 constexpr int64_t kUnfetchedRows = 4;  // up to here the hardware prefetcher is faster, see below
 
-// Rows of A in 16 bits, [rows,kBlock], where weights of type W are multiplied with such.
+// Rows of A in bf16 or quantised, where weights of type W are multiplied with such.
+struct RoundedRows {
+  explicit RoundedRows(float* space)
+      : start(reinterpret_cast<int32_t*>(space)),
+        scale(space + kRoundedRows),
+        numbers(reinterpret_cast<int16_t*>(space + 2 * kRoundedRows)) {}
+  int32_t* start;  // of sums, and
+  float* scale;    // of quantised rows
+  int16_t* numbers;
+};
 template <class V, class W>
-void round_rows(const float* a, int64_t rows, int64_t depth, int16_t* rounded, float* row_scale) {
-  if constexpr (std::is_same_v<W, int8_t>)
-    for (int64_t i = 0; i < rows; ++i) row_scale[i] = quantise_row<V>(a + i * kBlockLd, depth, rounded + i * kBlock);
-  else if constexpr (std::is_same_v<W, Int8Quads>)
-    for (int64_t i = 0; i < rows; ++i) row_scale[i] = V::split_row(a + i * kBlockLd, depth, rounded + i * kBlock);
-  else if constexpr (std::is_same_v<W, Bf16Pairs>)
-    for (int64_t i = 0; i < rows; ++i) bf16_row<V>(a + i * kBlockLd, depth, rounded + i * kBlock);
+void round_rows(const float* a, int64_t rows, int64_t depth, const RoundedRows& to) {
+  for (int64_t i = 0; i < rows; ++i) {
+    if constexpr (std::is_same_v<W, int8_t>) {
+      auto* const row = reinterpret_cast<typename V::Quantised*>(to.numbers + i * kBlock);
+      to.scale[i] = quantise_row<V>(a + i * kBlockLd, depth, row);
+      to.start[i] = V::start_of_sums(row, depth);
+    } else if constexpr (std::is_same_v<W, Bf16Pairs>) {
+      bf16_row<V>(a + i * kBlockLd, depth, to.numbers + i * kBlock);
+    }
+  }
 }
 
-// Rows of a panel for a depth: those of bf16 and int8 are stored two together.
-template <class W>
-constexpr int64_t rows_for_depth(int64_t depth) {
-  return std::is_same_v<W, float> ? depth : (depth + 1) / 2 * 2;
-}
-// Rows of a panel that one step of a tile takes.
-template <class W>
-constexpr int64_t kRowsOfStep = std::is_same_v<W, float>       ? 1
-                                : std::is_same_v<W, Int8Quads> ? 4
-                                                               : 2;
-
-// space: scratch of panel_floats, used where rows are rounded (int8, Int8Quads and Bf16Pairs), which takes up to
-// kRoundedRows rows.
+// space: scratch of panel_floats, used where rows are rounded (int8 and Bf16Pairs), which takes up to kRoundedRows
+// rows.
 template <class V, class W>
 void gemm_panels(const Gemm& p, float* space) {
-  constexpr int64_t kSize = sizeof(W), kRow = kPanelColumns * kSize;
+  constexpr int64_t kSize = sizeof(W), kRow = kPanelColumns * kSize, kStep = 4 / kSize;
   constexpr int kMax = V::panel_rows, kOne = one_panel<V>();
   constexpr auto kCounts = std::make_integer_sequence<int, kMax>{};
   const W* const weights = static_cast<const W*>(p.b);
-  float* const row_scale = space;
-  int16_t* const rounded = reinterpret_cast<int16_t*>(space + kRoundedRows);
+  const RoundedRows rounded(space);
   const UnitGroups groups(p.m, kMax, V::panel_row_unit);
   const bool lone = groups.count() == 1;
   const int64_t across = V::panel_vectors(lone ? static_cast<int>(p.m) : kMax) / kOne;
   const int64_t panels = (p.n + kPanelColumns - 1) / kPanelColumns, whole = panels / across * across;
-  const int64_t rows_of_panel = p.b_panel_rows > 0 ? p.b_panel_rows : rows_for_depth<W>(p.k);
+  const int64_t rows_of_panel = p.b_panel_rows > 0 ? p.b_panel_rows : (p.k + kStep - 1) / kStep * kStep;
   const auto at = [&](int64_t panel, int64_t row) { return weights + (panel * rows_of_panel + row) * kPanelColumns; };
   for (int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += kBlock) {
     const int64_t depth = min(kBlock, p.k - k0);
     const bool last = k0 + kBlock >= p.k;
     const float* const a = p.a + k0 / kBlock * p.a_block;
-    round_rows<V, W>(a, p.m, depth, rounded, row_scale);
+    round_rows<V, W>(a, p.m, depth, rounded);
     Tile t{};
     t.b_panel = rows_of_panel * kPanelColumns;
     t.depth = depth, t.c_ld = p.c_ld;
@@ -102,7 +103,7 @@ void gemm_panels(const Gemm& p, float* space) {
     };
     Fetch fetch = upcoming(at(across, k0), max(0, panels - across));
     t.fetch = &fetch;
-    t.every = max(1, groups.count() * Fetch::kLongPiece / (across * kRowsOfStep<W> * kRow));
+    t.every = max(1, groups.count() * Fetch::kLongPiece / (across * kStep * kRow));
     for (int64_t panel = 0; panel < panels;) {
       const int64_t here = panel < whole ? across : 1, j = panel * kPanelColumns;
       t.b = at(panel, k0);
@@ -112,13 +113,14 @@ void gemm_panels(const Gemm& p, float* space) {
       if (panel + here == panels) {
         fetch =
             last && p.prefetch_whole ? Fetch::of_whole(p) : upcoming(last ? p.prefetch : at(0, k0 + kBlock), across);
-        t.every = fetch.every(groups.count() * depth / kRowsOfStep<W>);
+        t.every = fetch.every(groups.count() * depth / kStep);
       }
       for (int64_t g = 0; g < groups.count(); ++g) {
         const int64_t i = groups.first(g), rows = groups.rows(g);
         t.a = a + i * kBlockLd;
-        t.rounded = rounded + i * kBlock;
-        t.row_scale = row_scale + i;
+        t.rounded = rounded.numbers + i * kBlock;
+        t.row_start = rounded.start + i;
+        t.row_scale = rounded.scale + i;
         t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
         (here < across ? panel_tile<V, W, kOne>(rows, kCounts)
          : lone        ? lone_panel_tile<V, W>(rows, kCounts)

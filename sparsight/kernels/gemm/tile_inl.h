@@ -20,13 +20,16 @@ struct TileShape {
 // Scratch of a product: a panel, as deep as a block and as wide as the widest tile, and rows of A that were columns
 // (gemm/gemm_tn_inl.h); or rows in 16 bits (gemm/panels_inl.h).
 constexpr int64_t kRoundedRows = 144, kTransposedRows = 96;
+// Memory of rows in bf16 or int8, of which `read` are read: first what the sums of kRoundedRows quantised rows start
+// from, and their scales.
+constexpr int64_t rounded_floats(int64_t read) { return 2 * kRoundedRows + read * kBlock / 2; }
 template <class V>
 constexpr int64_t widest_panel_floats() {
   return kBlock * V::lanes * max(V::tile(false).vectors, V::tile(true).vectors);
 }
 template <class V>
 constexpr int64_t panel_floats() {
-  return max(widest_panel_floats<V>() + kTransposedRows * kBlockLd, kRoundedRows * (kBlock / 2 + 1));
+  return max(widest_panel_floats<V>() + kTransposedRows * kBlockLd, rounded_floats(kRoundedRows));
 }
 
 // Splits the rows of a product into as few groups as tiles of up to `limit` rows allow, of nearly equal size: first
@@ -76,12 +79,13 @@ struct Tile {
   int64_t columns;  // may be fewer than the tile has: B is padded with zeros, C is not
   Start start;
   const float* bias;
-  const int16_t* rounded;  // rows of A in 16 bits: quantised with int8 weights, or bf16
-  const float* row_scale;  // of the quantised rows
-  const float* scale;      // of the columns of int8 weights
-  float* copy;             // receives B while it is read: [depth][columns of the tile]
-  bool stream;             // streaming stores
-  Fetch* fetch;            // prefetches one piece per `every` steps of the depth
+  const int16_t* rounded;    // rows of A in bf16, or quantised: one every kBlock numbers of 16 bits
+  const int32_t* row_start;  // what the sums of the quantised rows start from,
+  const float* row_scale;    // and their scale
+  const float* scale;        // of the columns of int8 weights
+  float* copy;               // receives B while it is read: [depth][columns of the tile]
+  bool stream;               // streaming stores
+  Fetch* fetch;              // prefetches one piece per `every` steps of the depth
   int64_t every;
 };
 
@@ -230,27 +234,31 @@ void run_tile(const Tile& t) {
   c.end(acc);
 }
 
-// Micro-kernels for rows of A in 16 bits (Tile::rounded) and panels that have two rows of the depth together: adds the
-// products of pairs to `sum`. load(p): a vector of pairs of B; add(sum, pairs of A, pairs of B).
-template <class V, int kMr, int kNv, class W, class Sum, class Load, class Add>
-[[gnu::always_inline]] inline void multiply_pairs(const Tile& t, Sum (&sum)[kMr][kNv], const Load& load,
+// Micro-kernels for rows of A in fewer bits (Tile::rounded) and panels that have kTogether rows of the depth together:
+// adds the products of these to `sum`. For them A has kWords words of 32 bits. load(p, word): a vector of words of B,
+// from p on; add(sum, word of A, words of B).
+template <class V, int kMr, int kNv, int kTogether, int kWords, class W, class Sum, class Load, class Add>
+[[gnu::always_inline]] inline void multiply_words(const Tile& t, Sum (&sum)[kMr][kNv], const Load& load,
                                                   const Add& add) {
   const int16_t* a = t.rounded;
   const W* b = static_cast<const W*>(t.b);
   fetching_steps(
-      t, (t.depth + 1) / 2, [&]() __attribute__((always_inline)) {
-        typename V::Pairs bv[kNv];
+      t, (t.depth + kTogether - 1) / kTogether, [&]() __attribute__((always_inline)) {
+#pragma GCC unroll 2
+        for (int word = 0; word < kWords; ++word) {
+          typename V::Words bv[kNv];
 #pragma GCC unroll 32
-        for (int v = 0; v < kNv; ++v)
-          bv[v] = load(b + (v / one_panel<V>() * t.b_panel + v % one_panel<V>() * 2 * V::lanes));
+          for (int v = 0; v < kNv; ++v)
+            bv[v] = load(b + (v / one_panel<V>() * t.b_panel + v % one_panel<V>() * kTogether * V::lanes), word);
 #pragma GCC unroll 32
-        for (int i = 0; i < kMr; ++i) {
-          const auto av = V::set_pair(a + i * kBlock);
+          for (int i = 0; i < kMr; ++i) {
+            const auto av = V::set_word(a + i * kBlock + 2 * word);
 #pragma GCC unroll 32
-          for (int v = 0; v < kNv; ++v) sum[i][v] = add(sum[i][v], av, bv[v]);
+            for (int v = 0; v < kNv; ++v) sum[i][v] = add(sum[i][v], av, bv[v]);
+          }
         }
-        a += 2;
-        b += 2 * kPanelColumns;
+        a += 2 * kWords;
+        b += kTogether * kPanelColumns;
       });
 }
 

@@ -55,24 +55,43 @@ struct Vec {
   static void fence() { _mm_sfence(); }
   static T set1(float x) { return _mm256_set1_ps(x); }
 
-  // Pairs of 16-bit integers, and sums of their products.
-  using Pairs = __m256i;
+  // Words of 32 bits are pairs of 16-bit integers: numbers 0 and 2, or 1 and 3, of four. And sums of their products.
+  using Words = __m256i;
   using Ints = __m256i;
-  static Pairs load_pairs(const int8_t* p) {
-    return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  static Words set_word(const int16_t* p) {
+    int word;
+    std::memcpy(&word, p, sizeof word);
+    return _mm256_set1_epi32(word);
   }
-  static Pairs set_pair(const int16_t* p) {
-    int pair;
-    std::memcpy(&pair, p, sizeof pair);
-    return _mm256_set1_epi32(pair);
+  static constexpr int quad_words = 2;
+  using Quantised = int16_t;
+  static int32_t start_of_sums(const int16_t*, int64_t) { return 0; }
+  static Words load_quads(const int8_t* p, int word) {
+    const __m256i quads = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    return _mm256_srai_epi16(word == 0 ? _mm256_slli_epi16(quads, 8) : quads, 8);
+  }
+  static Ints add_quads(Ints sum, Words a, Words b) {
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+    asm("" : "+x"(sum));  // no instruction, but keeps compilers from adding products first, for which registers lack
+    return sum;
   }
   static Ints no_sum() { return _mm256_setzero_si256(); }
-  static Ints add_pairs(Ints sum, Pairs a, Pairs b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
+  static Ints set_int(int32_t x) { return _mm256_set1_epi32(x); }
   static T to_float(Ints x) { return _mm256_cvtepi32_ps(x); }
-  static void store_quantised(int16_t* p, T x) {
-    const __m256i whole = _mm256_cvtps_epi32(x);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
-                     _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1)));
+  static Ints magnitude(T x) { return _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(0x7fffffff)); }
+  static Ints larger(Ints a, Ints b) { return _mm256_max_epi32(a, b); }
+  static int32_t largest(Ints x) {
+    const __m128i four = _mm_max_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    const __m128i two = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+    return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
+  }
+  static constexpr int quantised_together = 2;
+  static void store_quantised(int16_t* p, const T (&x)[2]) {
+    const __m256i mixed = _mm256_packs_epi32(_mm256_cvtps_epi32(x[0]), _mm256_cvtps_epi32(x[1]));
+    const __m256i in_order = _mm256_permute4x64_epi64(mixed, 0xd8);
+    const __m256i even_first = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));  // of each four
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_shuffle_epi8(in_order, even_first));
   }
 
   static T add(T a, T b) { return _mm256_add_ps(a, b); }

@@ -56,17 +56,39 @@ struct Vec {
   static void fence() {}
   static T set1(float x) { return T{x, x, x, x}; }
 
-  // Pairs of 16-bit integers, and sums of their products.
-  struct Pairs {
-    Ints first, second;
-  };
-  static Pairs load_pairs(const int8_t* p) { return {Ints{p[0], p[2], p[4], p[6]}, Ints{p[1], p[3], p[5], p[7]}}; }
-  static Pairs set_pair(const int16_t* p) { return {Ints{p[0], p[0], p[0], p[0]}, Ints{p[1], p[1], p[1], p[1]}}; }
-  static Ints no_sum() { return Ints{0, 0, 0, 0}; }
-  static Ints add_pairs(Ints sum, Pairs a, Pairs b) { return sum + a.first * b.first + a.second * b.second; }
+  // Words of 32 bits are pairs of 16-bit integers: numbers 0 and 2, or 1 and 3, of four (in little-endian order). And
+  // sums of their products.
+  using Words = int16_t __attribute__((vector_size(16)));
+  static Words set_word(const int16_t* p) { return Words{p[0], p[1], p[0], p[1], p[0], p[1], p[0], p[1]}; }
+  static constexpr int quad_words = 2;
+  using Quantised = int16_t;
+  static int32_t start_of_sums(const int16_t*, int64_t) { return 0; }
+  static Words load_quads(const int8_t* p, int word) {
+    Words quads;
+    std::memcpy(&quads, p, sizeof quads);
+    return (word == 0 ? quads << 8 : quads) >> 8;
+  }
+  static Ints add_quads(Ints sum, Words a, Words b) {
+#ifdef __SSE2__
+    return sum + reinterpret_cast<Ints>(__builtin_ia32_pmaddwd128(a, b));
+#else
+    const Ints products = reinterpret_cast<Ints>(a * b);  // each at most 127 * 127
+    return sum + (products << 16 >> 16) + (products >> 16);
+#endif
+  }
+  static Ints no_sum() { return set_int(0); }
+  static Ints set_int(int32_t x) { return Ints{x, x, x, x}; }
   static T to_float(Ints x) { return __builtin_convertvector(x, T); }
-  static void store_quantised(int16_t* p, T x) {
-    for (int i = 0; i < lanes; ++i) p[i] = static_cast<int16_t>(std::lrint(x[i]));
+  static Ints magnitude(T x) { return reinterpret_cast<Ints>(x) & 0x7fffffff; }
+  static Ints larger(Ints a, Ints b) { return a > b ? a : b; }
+  static int32_t largest(Ints x) {
+    const int32_t even = x[0] > x[2] ? x[0] : x[2], odd = x[1] > x[3] ? x[1] : x[3];
+    return even > odd ? even : odd;
+  }
+  static constexpr int quantised_together = 1;
+  static void store_quantised(int16_t* p, const T (&x)[1]) {
+    constexpr int kOrder[] = {0, 2, 1, 3};
+    for (int i = 0; i < lanes; ++i) p[i] = static_cast<int16_t>(std::lrint(x[0][kOrder[i]]));
   }
 
   static T add(T a, T b) { return a + b; }

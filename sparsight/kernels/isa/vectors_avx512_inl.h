@@ -56,26 +56,45 @@ struct Vec {
   static void fence() { _mm_sfence(); }
   static T set1(float x) { return _mm512_set1_ps(x); }
 
-  // Pairs of 16-bit integers, and sums of their products.
-  using Pairs = __m512i;
+  // Words of 32 bits: pairs of bf16 (in a derived class), or four integers; and sums of their products.
+  using Words = __m512i;
   using Ints = __m512i;
-  static Pairs load_pairs(const int8_t* p) {
-    return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  static Words set_word(const int16_t* p) {
+    int word;
+    std::memcpy(&word, p, sizeof word);
+    return _mm512_set1_epi32(word);
   }
-  static Pairs set_pair(const int16_t* p) {
-    int pair;
-    std::memcpy(&pair, p, sizeof pair);
-    return _mm512_set1_epi32(pair);
+  // The instruction multiplies signed with unsigned numbers: weights are offset by 128, and sums start from -128 times
+  // the sum of the row.
+  static constexpr int32_t weight_offset = 128;
+  static constexpr int quad_words = 1;
+  using Quantised = int8_t;
+  static int32_t start_of_sums(const int8_t* row, int64_t depth) {  // the row ends with zeros
+    Ints sum = no_sum();
+    for (int64_t l = 0; l < depth; l += 4 * lanes)
+      sum = add_quads(sum, _mm512_loadu_si512(row + l), _mm512_set1_epi8(1));
+    return -weight_offset * _mm512_reduce_add_epi32(sum);
   }
-  static Ints no_sum() { return _mm512_setzero_si512(); }
-  // Inline assembly, because g++ 12 adds a copy and a store of the sum to each _mm512_dpwssd_epi32(): half as fast.
-  static Ints add_pairs(Ints sum, Pairs a, Pairs b) {
-    asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  static Words load_quads(const int8_t* p, int) {
+    return _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_set1_epi8(static_cast<char>(weight_offset)));
+  }
+  // Inline assembly, because g++ 12 adds a copy and a store of the sum to each _mm512_dpbusd_epi32(): half as fast.
+  static Ints add_quads(Ints sum, Words a, Words b) {
+    asm("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"(a), "v"(b));
     return sum;
   }
+  static Ints no_sum() { return _mm512_setzero_si512(); }
+  static Ints set_int(int32_t x) { return _mm512_set1_epi32(x); }
   static T to_float(Ints x) { return _mm512_cvtepi32_ps(x); }
-  static void store_quantised(int16_t* p, T x) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(x)));
+  static Ints magnitude(T x) { return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff)); }
+  static Ints larger(Ints a, Ints b) { return _mm512_max_epi32(a, b); }
+  static int32_t largest(Ints x) { return _mm512_reduce_max_epi32(x); }
+  static constexpr int quantised_together = 4;
+  static void store_quantised(int8_t* p, const T (&x)[4]) {
+    const auto pair = [&](int i) { return _mm512_packs_epi32(_mm512_cvtps_epi32(x[i]), _mm512_cvtps_epi32(x[i + 1])); };
+    // Packing leaves a quarter of each vector in each quarter of the result.
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, _mm512_packs_epi16(pair(0), pair(2))));
   }
 
   static T add(T a, T b) { return _mm512_add_ps(a, b); }

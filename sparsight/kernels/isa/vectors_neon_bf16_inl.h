@@ -45,32 +45,32 @@ struct Bf16Vec {
   static T set1(float x) { return {Vec::set1(x), Vec::set1(x), Vec::set1(x), Vec::set1(x)}; }
 
   // Pairs of 16 columns, and one pair that is multiplied with all of them.
-  using Pairs = Four<uint16x8_t>;
-  static uint16x8_t set_pair(const int16_t* p) {
+  using Words = Four<uint16x8_t>;
+  static uint16x8_t set_word(const int16_t* p) {
     uint32_t pair;
     std::memcpy(&pair, p, sizeof pair);
     return vreinterpretq_u16_u32(vdupq_n_u32(pair));
   }
-  static T add_bf16_pairs(T sum, uint16x8_t a, Pairs b) {
+  static T add_bf16_pairs(T sum, uint16x8_t a, Words b) {
     return each_of_four(
         [a](float32x4_t s, uint16x8_t of_b) {
           return vbfdotq_f32(s, vreinterpretq_bf16_u16(of_b), vreinterpretq_bf16_u16(a));
         },
         sum, b);
   }
-  static Pairs load_bf16_pairs(const uint16_t* p) {
+  static Words load_bf16_pairs(const uint16_t* p, int) {
     return {vld1q_u16(p), vld1q_u16(p + 8), vld1q_u16(p + 16), vld1q_u16(p + 24)};
   }
-  static void store_pairs(int16_t* p, Pairs x) {
+  static void store_pairs(int16_t* p, Words x) {
     auto* const to = reinterpret_cast<uint16_t*>(p);
     vst1q_u16(to, x.a), vst1q_u16(to + 8, x.b), vst1q_u16(to + 16, x.c), vst1q_u16(to + 24, x.d);
   }
   // Rounded to bf16: low in the first 16 numbers, high in the last.
-  static Pairs joined(T low, T high) {
+  static Words joined(T low, T high) {
     return {rounded(low.a, low.b), rounded(low.c, low.d), rounded(high.a, high.b), rounded(high.c, high.d)};
   }
   // Pair i is even[i], odd[i].
-  static Pairs interleaved(T even, T odd) {
+  static Words interleaved(T even, T odd) {
     return each_of_four(
         [](float32x4_t first, float32x4_t second) {
           return vzip1q_u16(vreinterpretq_u16_bf16(vcvtq_low_bf16_f32(first)),

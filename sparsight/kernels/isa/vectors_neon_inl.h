@@ -5,6 +5,7 @@
 #include <arm_neon.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "sparsight/kernels/gemm/tile_inl.h"
 
@@ -56,22 +57,35 @@ struct Vec {
   static void fence() {}
   static T set1(float x) { return vdupq_n_f32(x); }
 
-  // Pairs of 16-bit integers, and sums of their products.
-  struct Pairs {
-    int16x4_t first, second;
-  };
+  // Words of 32 bits are pairs of 16-bit integers: numbers 0 and 2, or 1 and 3, of four. And sums of their products.
+  using Words = int16x8_t;
   using Ints = int32x4_t;
-  static Pairs load_pairs(const int8_t* p) {
-    const int16x4_t pairs = vreinterpret_s16_s8(vld1_s8(p));
-    return {vshr_n_s16(vshl_n_s16(pairs, 8), 8), vshr_n_s16(pairs, 8)};
+  static Words set_word(const int16_t* p) {
+    int32_t word;
+    std::memcpy(&word, p, sizeof word);
+    return vreinterpretq_s16_s32(vdupq_n_s32(word));
   }
-  static Pairs set_pair(const int16_t* p) { return {vld1_dup_s16(p), vld1_dup_s16(p + 1)}; }
+  static constexpr int quad_words = 2;
+  using Quantised = int16_t;
+  static int32_t start_of_sums(const Quantised*, int64_t) { return 0; }
+  static Words load_quads(const int8_t* p, int word) {
+    const int16x8_t quads = vreinterpretq_s16_s8(vld1q_s8(p));
+    return vshrq_n_s16(word == 0 ? vshlq_n_s16(quads, 8) : quads, 8);
+  }
+  // Products of two numbers of 8 bits fit into 16.
+  static Ints add_quads(Ints sum, Words a, Words b) { return vpadalq_s16(sum, vmulq_s16(a, b)); }
   static Ints no_sum() { return vdupq_n_s32(0); }
-  static Ints add_pairs(Ints sum, Pairs a, Pairs b) {
-    return vmlal_s16(vmlal_s16(sum, a.first, b.first), a.second, b.second);
-  }
+  static Ints set_int(int32_t x) { return vdupq_n_s32(x); }
   static T to_float(Ints x) { return vcvtq_f32_s32(x); }
-  static void store_quantised(int16_t* p, T x) { vst1_s16(p, vqmovn_s32(vcvtnq_s32_f32(x))); }
+  static Ints magnitude(T x) { return vreinterpretq_s32_f32(vabsq_f32(x)); }
+  static Ints larger(Ints a, Ints b) { return vmaxq_s32(a, b); }
+  static int32_t largest(Ints x) { return vmaxvq_s32(x); }
+  static constexpr int quantised_together = 1;
+  static void store_quantised(int16_t* p, const T (&x)[1]) {
+    const int16x4_t whole = vqmovn_s32(vcvtnq_s32_f32(x[0]));
+    const int16x4_t even = vuzp1_s16(whole, whole), odd = vuzp2_s16(whole, whole);
+    vst1_s16(p, vreinterpret_s16_s32(vzip1_s32(vreinterpret_s32_s16(even), vreinterpret_s32_s16(odd))));
+  }
 
   static T add(T a, T b) { return vaddq_f32(a, b); }
   static T mul(T a, T b) { return vmulq_f32(a, b); }

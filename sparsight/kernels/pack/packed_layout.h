@@ -2,9 +2,9 @@
 // hidden layer is split into chunks of kBlock; each chunk has the panels of W1[:, chunk] and then those of W2[chunk,
 // :]. A panel has some columns of its matrix and all rows: `depth` rows at a time, of these 16 columns at a time, and
 // of these `group` consecutive rows of each column together.
-// - Vectors (panel_layout): panels of 16 columns, row after row; bf16 and int8: two rows at a time.
-// - Tile registers of AMX (tile_layout): a tile has 16 rows of 64 bytes; a tile of B has `depth` rows and 16 columns,
-//   and every four bytes are a group. Two tiles side by side make a panel.
+// - Panels (panel_layout): 16 columns, row after row; bf16: two rows at a time, int8: four.
+// - Tile registers of AMX (tile_layout, bf16): a tile has 16 rows of 64 bytes; a tile of B has `depth` rows and 16
+//   columns, and every four bytes are a group. Two tiles side by side make a panel.
 // Drawings: docs/kernels.md, "Packed weights" and "Packed tiles for AMX". Letters: moe/axes.md.
 #pragma once
 
@@ -48,9 +48,8 @@ struct PackedLayout {
 inline PackedLayout panel_layout(WeightType type, int64_t width, int64_t hidden) {
   return {type, width, hidden, kPanelColumns, rows_together(type), rows_together(type)};
 }
-// bf16 or int8
-inline PackedLayout tile_layout(WeightType type, int64_t width, int64_t hidden) {
-  return {type, width, hidden, kTilePanelColumns, 64 / element_bytes(type), 4 / element_bytes(type)};
+inline PackedLayout tile_layout(int64_t width, int64_t hidden) {
+  return {WeightType::bf16, width, hidden, kTilePanelColumns, 32, rows_together(WeightType::bf16)};
 }
 
 }  // namespace sparsight::cpu

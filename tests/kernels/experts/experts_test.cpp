@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/kernels/experts/grouped_linear.h"
+#include "sparsight/kernels/experts/packed_experts.h"
 #include "sparsight/kernels/experts/packed_tiles.h"
 #include "sparsight/kernels/pack/pack_experts.h"
 #include "tests/kernels/every_level.h"
@@ -119,12 +120,26 @@ TEST(ExpertsKernel, PackedWeights) {
       expect_close(forward(threads, p, stored(p, half)), want.out, 2e-2, "bf16");
 #if defined(__x86_64__)
       if (!cpu::kernels().has_tiles) return;
-      Packed tiles = packed(threads, p, cpu::tile_layout(WeightType::bf16, p.width, p.hidden));
+      Packed tiles = packed(threads, p, cpu::tile_layout(p.width, p.hidden));
       Floats out(p.x.size());
       cpu::packed_tiles_forward(threads, p.numbers(), stored(p, tiles), p.x.data(), Activation::gelu, nullptr,
                                 out.data());
       expect_close(out, want.out, 2e-2, "tiles");
 #endif
+    });
+  }
+}
+
+// Rows, the hidden layer and both matrices are rounded by up to 1/254 of their largest number.
+TEST(ExpertsKernel, WeightsInInt8) {
+  for (const PlainExperts& p : cases()) {
+    const PlainGradients want = testing::plain_experts(p, Floats(p.x.size()));
+    testing::at_every_level([&](cpu::Threads& threads) {
+      const cpu::PackedExperts packed(threads, p.stored().shape, p.w1.data(), p.b1.data(), p.w2.data(), p.b2.data(),
+                                      WeightType::int8);
+      Floats out(p.x.size());
+      packed.run(threads, p.numbers(), p.x.data(), Activation::gelu, nullptr, out.data());
+      expect_close(out, want.out, 2e-2, "int8");
     });
   }
 }
