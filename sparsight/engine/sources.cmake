@@ -60,3 +60,20 @@ endif()
 # Without trapping, loops with a choice between two numbers run in vectors.
 set_source_files_properties(engine/resize_bytes.cpp TARGET_DIRECTORY sparsight_kernels
   PROPERTIES COMPILE_OPTIONS -fno-trapping-math)
+
+# What reads and writes files runs once: it is made small, for libsparsight_infer.
+set_source_files_properties(
+  engine/file/byte_source.cpp
+  engine/file/field_reader.cpp
+  engine/file/field_writer.cpp
+  engine/file/fields.cpp
+  engine/file/frozen_file.cpp
+  engine/file/frozen_header.cpp
+  engine/file/kinds.cpp
+  engine/file/mlp_tensors.cpp
+  engine/onnx/onnx_capacity.cpp
+  engine/onnx/onnx_export.cpp
+  engine/onnx/onnx_graph.cpp
+  engine/onnx/onnx_layers.cpp
+  engine/onnx/onnx_routing.cpp
+  TARGET_DIRECTORY sparsight_kernels PROPERTIES COMPILE_OPTIONS -Os)

@@ -95,8 +95,8 @@ TEST(Onnx, RefusesWhatTheTokensLack) {
             "[router] input = \"class_token\", but the model has no class token; set router.input = \"mean_all\"");
   EXPECT_EQ(refused(std::make_unique<PatchChoiceRouter>(RouterLogits(LinearMap({1, 0, 0, 1}, 2, 2, true)), 2,
                                                         PatchChoiceRouter::PatchGates::ones)),
-            "each expert takes 2 patches but an image has 1 patches; lower router.patches (in evaluation "
-            "router.eval_patches) or use smaller patches");
+            "[router] each expert takes 2 patches but an image has 1 patches; lower patches (in evaluation "
+            "eval_patches) or use smaller patches");
 }
 
 // In the folder SPARSIGHT_ONNX_FORMS, if there is one; in any case a kind without a form is an error here.

@@ -220,9 +220,9 @@ TEST(ModelCost, ExpertsTakeNoMorePatchesThanThereAre) {
           [&] { model_cost(resolved(c.file, {cat("router.patches=", patches)}), c.image); });
     };
     EXPECT_EQ(taking(c.patches), "");
-    EXPECT_EQ(taking(c.patches + 1), cat("each expert takes ", c.patches + 1, " patches but an image has ", c.patches,
-                                         " patches; lower router.patches (in evaluation router.eval_patches) or use "
-                                         "smaller patches"));
+    EXPECT_EQ(taking(c.patches + 1),
+              cat("[router] each expert takes ", c.patches + 1, " patches but an image has ", c.patches,
+                  " patches; lower patches (in evaluation eval_patches) or use smaller patches"));
   }
 }
 

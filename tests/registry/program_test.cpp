@@ -345,8 +345,8 @@ TEST(Program, RefusesWhatTheTokensLack) {
         [&] { program.run(session, threads, {.pixels = x.const_data_ptr<float>(), .images = 1}); });
   };
   EXPECT_EQ(refused({{"router", {{"name", "patch_choice"}, {"eval_patches", 17}}}}),
-            "each expert takes 17 patches but an image has 16 patches; lower router.patches (in evaluation "
-            "router.eval_patches) or use smaller patches");
+            "[router] each expert takes 17 patches but an image has 16 patches; lower patches (in evaluation "
+            "eval_patches) or use smaller patches");
   EXPECT_EQ(refused({{"model", {{"pool", "mean"}}}, {"router", {{"name", "per_image"}, {"input", "class_token"}}}}),
             "[router] input = \"class_token\", but the model has no class token; set router.input = \"mean_all\"");
 }

@@ -84,8 +84,8 @@ void ExpertChoiceRouter::choose(const RouterInput& input, Routing& routing) cons
 
 void check_patches(int64_t taken, int64_t patches) {
   if (taken > patches)
-    fail_usage("each expert takes ", taken, " patches but an image has ", patches,
-               " patches; lower router.patches (in evaluation router.eval_patches) or use smaller patches");
+    fail_usage("[router] each expert takes ", taken, " patches but an image has ", patches,
+               " patches; lower patches (in evaluation eval_patches) or use smaller patches");
 }
 
 void PatchChoiceRouter::choose(const RouterInput& input, Routing& routing) const {
