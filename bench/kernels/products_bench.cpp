@@ -34,7 +34,7 @@ void multiply(benchmark::State& state, const std::string& level, const Layer& la
                                                        benchmark::Counter::kIsIterationInvariantRate);
 }
 
-const bool registered = [] {
+const bool products_registered = [] {
   constexpr std::array<const char*, 3> kTypes{"fp32", "bf16", "int8"};
   for (const std::string& level : isa_names())
     for (const int64_t width : {384, 192, 64})
