@@ -21,8 +21,8 @@ import time
 import numpy as np
 
 # The largest difference of an image's logits from ours in fp32, as a share of its largest logit; the median of images,
-# since rounding may choose another expert. int8 rounds random weights, without any training: only nonsense fails.
-TOLERANCE = {"fp32": 1e-3, "bf16": 1e-1, "int8": 0.5}
+# since rounding may choose another expert. int8 rounds random weights, without any training.
+TOLERANCE = {"fp32": 1e-3, "bf16": 5e-2, "int8": 0.2}
 CALIBRATION_IMAGES = 16
 
 

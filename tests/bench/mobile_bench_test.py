@@ -18,7 +18,7 @@ if not (BUILD / "runtime/libsparsight_infer.so").exists():
 BENCH, TABLE = "bench/peers/mobile.py", "bench/peers/mobile_table.py"
 TINY = "--quick --size 2x64 --side 32 --patch 16 --classes 10 --experts 4 --batch 1,2 --rounds 3 --turn 0.002"
 TINY = [*TINY.split(), "--images", "20", "--starts", "1", "--engines", ""]
-TYPES = {"fp32": 1e-6, "bf16": 0.1, "int8": 0.5}
+TYPES = {"fp32": 1e-6, "bf16": 0.05, "int8": 0.2}
 
 
 def python(*arguments, code=0):
