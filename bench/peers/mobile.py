@@ -45,7 +45,7 @@ FULL = dict(
     classes=1000,
     types=list(runtimes.TOLERANCE),
 )
-QUICK = dict(FULL, size=["6x64"], batch=[1, 32], threads=[1], rounds=6, turn=0.02, images=100, starts=3)
+QUICK = dict(FULL, size=["12x192"], batch=[1, 8], threads=[1], rounds=6, turn=0.02, images=100, starts=3)
 
 
 def parse_options(arguments):

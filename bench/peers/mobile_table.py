@@ -49,7 +49,7 @@ def print_starts(results):
     size = results["starts"][0]["size"]
     print(
         f"\nFrom the start of a process to its first answer, {size}, dense, fp32, one thread. In Python: also what\n"
-        'process that imports NumPy alone ("none"), and the shared objects that it adds. Medians; MiB.'
+        'it adds to a process that imports NumPy alone ("none"), and the shared objects that it adds. Medians; MiB.'
     )
     rounds.header("", "ms", "added, ms", "peak", "resident (Pss)", "libraries")
     for row in results["starts"]:

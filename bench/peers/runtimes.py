@@ -65,7 +65,9 @@ def made_once(path, make):
 def quantized_dynamically(path, case):
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    quantize_dynamic(case["onnx"], path, weight_type=QuantType.QInt8, per_channel=True)
+    quantize_dynamic(
+        case["onnx"], path, op_types_to_quantize=["MatMul", "Gemm"], weight_type=QuantType.QInt8, per_channel=True
+    )
 
 
 def onnxruntime(case):
@@ -162,22 +164,16 @@ def litert(case):
     import ai_edge_litert.interpreter as interpreter
 
     need_static(case)
-    folder = f"{case['onnx']}.tflite_{case['batch']}"
-    shape = ",".join(str(size) for size in (case["batch"], *case["shape"]))
-    made_once(
-        folder,
-        lambda path: run_converter(
-            converter("onnx2tf"),
-            "-i",
-            case["onnx"],
-            "-o",
-            path,
-            "-ois",
-            f"images:{shape}",
-            "-kat",
-            "images",
-            folder=case["folder"],
-        ),
+    stem = f"{case['onnx']}.{case['batch']}_images"  # onnx2tf needs all shapes, and onnxsim finds them out
+    shape = "images:" + ",".join(str(size) for size in (case["batch"], *case["shape"]))
+    simplify, convert, within = converter("onnxsim"), converter("onnx2tf"), dict(folder=case["folder"])
+    static = made_once(
+        stem + ".onnx",
+        lambda path: run_converter(simplify, case["onnx"], path, "--overwrite-input-shape", shape, **within),
+    )
+    folder = made_once(
+        stem + "_tflite",
+        lambda path: run_converter(convert, "-i", static, "-o", path, "-kat", "images", "-rtpo", "Erf", **within),
     )
     files = [file for file in pathlib.Path(folder).glob("*.tflite") if "float32" in file.name]
     if not files:
