@@ -10,43 +10,13 @@ left out with a line. Use, with an interpreter that has torch and the packages t
 import argparse
 import json
 import pathlib
-import random
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 
 import engines
 import rounds
-
-
-class Process:
-    """An engine's process, or ours."""
-
-    def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.pid = self.process.pid
-
-    def ask(self, line=None):
-        try:
-            if line is not None:
-                print(line, file=self.process.stdin, flush=True)
-            return json.loads(self.process.stdout.readline())
-        except (OSError, ValueError):
-            return {"skipped": "its process ended"}
-
-    def pause(self):
-        """Also stops threads that wait in a loop, which would take cores from the next engine for up to 0.2 s."""
-        self.process.send_signal(signal.SIGSTOP)
-
-    def resume(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    def close(self):
-        self.resume()
-        self.process.stdin.close()
-        self.process.wait()
+from turns import Process, time_in_turn
 
 
 def parse_options(arguments):
@@ -121,31 +91,13 @@ class Bench:
             return ready, self.timed(running)
 
     def timed(self, running):
-        """Each turn runs 0.4 s, the first half of it untimed: an engine finds cold caches and sleeping
-        threads, which a program that goes on with it does not."""
-
         def seconds(name, runs):
             said = running[name].ask(runs if name == "ours" else json.dumps({"runs": runs}))
             self.peak = max(self.peak, said.get("peak", 0))
             return said["seconds"]
 
-        random.seed(1)
-        counts, times = {}, {name: [] for name in running}
-        watch = rounds.Interference([process.pid for process in running.values()])
-        for number in range(self.options.rounds + 1):  # the first warms up
-            order = list(running)
-            random.shuffle(order)
-            for name in order:
-                running[name].resume()
-                if number == 0:
-                    seconds(name, 3 if seconds(name, 1) < 0.3 else 1)
-                    counts[name] = max(1, min(200, round(0.2 / seconds(name, 1))))
-                else:
-                    if counts[name] > 1:
-                        seconds(name, counts[name])
-                    times[name].append(seconds(name, counts[name]))
-                running[name].pause()
-        self.warnings.append(watch.warning())
+        times, warning = time_in_turn(running, self.options.rounds, seconds)
+        self.warnings.append(warning)
         running["ours"].close()
         return times
 

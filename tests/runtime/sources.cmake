@@ -15,9 +15,10 @@ set_source_files_properties(runtime/c_interface.c PROPERTIES
   COMPILE_OPTIONS "-std=c11;-pedantic-errors;-Wall;-Wextra;-Werror" SKIP_UNITY_BUILD_INCLUSION ON)
 target_include_directories(sparsight_torch_free_tests PRIVATE ${PROJECT_SOURCE_DIR}/runtime/include)
 
-# What the script tests of runtime/ run on.
+# What the script tests of runtime/ and ./dev bench mobile run on.
+find_package(CLI11 REQUIRED)
 add_executable(sparsight_write_small_vit runtime/write_small_vit.cpp support/small_vit.cpp
   $<TARGET_OBJECTS:sparsight_torch_free> $<TARGET_OBJECTS:sparsight_kernels>)
 target_include_directories(sparsight_write_small_vit PRIVATE ${PROJECT_SOURCE_DIR})
-target_link_libraries(sparsight_write_small_vit PRIVATE Threads::Threads sparsight_image_libraries)
+target_link_libraries(sparsight_write_small_vit PRIVATE Threads::Threads sparsight_image_libraries CLI11::CLI11)
 lightly_optimised(sparsight_write_small_vit)

@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "sparsight/core/error.h"
 #include "sparsight/engine/program_builder.h"
 #include "sparsight/engine/routers/top_k.h"
 #include "sparsight/engine/steps/blocks.h"
@@ -18,34 +19,43 @@ namespace {
 using engine::ProgramBuilder;
 using engine::Value;
 
-constexpr int64_t kChannels = 3, kPatch = 4, kHeads = 4, kHidden = 4 * kVitWidth, kBlocks = 6, kRouted = 2;
+constexpr int64_t kChannels = 3;
+constexpr const char* kRouter = "router";
+
+void check_shape(const VitShape& shape) {
+  const auto check = [](bool right, const char* what) {
+    if (!right) fail_usage("no vision transformer has such a shape: ", what);
+  };
+  check(shape.patch > 0 && shape.side > 0 && shape.side % shape.patch == 0, "the patch must divide the side");
+  check(shape.heads > 0 && shape.width > 0 && shape.width % shape.heads == 0, "the heads must divide the width");
+  check(shape.classes > 0 && shape.depth > 0, "classes and depth must be positive");
+  check(shape.routed >= 0 && shape.routed <= shape.depth, "routed blocks must be 0 to depth");
+  check(shape.k > 0 && shape.k <= shape.experts, "k must be 1 to experts");
+}
 
 class VitMaker {
  public:
-  VitMaker(uint64_t seed, WeightType type)
-      : random_(seed),
-        type_(type),
-        builder_({kChannels, kVitSide, kVitSide, {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}}, {type}) {}
+  explicit VitMaker(const VitShape& shape)
+      : shape_(shape),
+        random_(shape.seed),
+        builder_({kChannels, shape.side, shape.side, {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}}, {shape.type}) {}
 
   engine::Program make() {
     Value tokens = embed();
-    for (int64_t block = 0; block < kBlocks; ++block) {
-      const bool routed = block >= kBlocks - kRouted;
-      tokens = builder_.add<engine::BlockStep>(tokens, builder_.new_value(tokens.shape), transformer_block(!routed));
-      if (routed) tokens = experts("blocks." + std::to_string(block) + ".mlp", tokens);
-    }
+    for (int64_t block = 0; block < shape_.depth; ++block) tokens = add_block(block, tokens);
     const Value class_token = builder_.add<engine::PoolStep>(
-        tokens, builder_.new_value(engine::Shape::vector(kVitWidth)), engine::PoolStep::Pool::first);
+        tokens, builder_.new_value(engine::Shape::vector(shape_.width)), engine::PoolStep::Pool::first);
     const Value features = builder_.add<engine::NormStep>(class_token, builder_.new_value(class_token.shape), norm());
-    engine::Program program = builder_.finish(features, add_linear(builder_, features, linear(kVitWidth, kVitClasses)));
-    for (int64_t k = 0; k < kVitClasses; ++k) program.info.classes.push_back("class " + std::to_string(k));
+    engine::Program program =
+        builder_.finish(features, add_linear(builder_, features, linear(shape_.width, shape_.classes)));
+    for (int64_t k = 0; k < shape_.classes; ++k) program.info.classes.push_back("class " + std::to_string(k));
     using Kind = engine::PreprocessStep::Kind;
-    program.info.preprocessing =
-        engine::Preprocessing{{{Kind::resize, 36, 0, true}, {Kind::center_crop, kVitSide, kVitSide, false}},
-                              true,
-                              kChannels,
-                              kVitSide,
-                              kVitSide};
+    program.info.preprocessing = engine::Preprocessing{
+        {{Kind::resize, shape_.side * 9 / 8, 0, true}, {Kind::center_crop, shape_.side, shape_.side, false}},
+        true,
+        kChannels,
+        shape_.side,
+        shape_.side};
     return program;
   }
 
@@ -59,53 +69,86 @@ class VitMaker {
   }
   cpu::PackedLinear linear(int64_t inputs, int64_t outputs) {
     const std::vector<float> weight = numbers(inputs * outputs, inputs), bias = numbers(outputs, inputs);
-    return {weight.data(), bias.data(), inputs, outputs, type_};
+    return {weight.data(), bias.data(), inputs, outputs, shape_.type};
   }
-  engine::Norm norm() { return {std::vector<float>(kVitWidth, 1.0F), numbers(kVitWidth, kVitWidth), 1e-6F}; }
+  engine::Norm norm() {
+    return {std::vector<float>(static_cast<size_t>(shape_.width), 1.0F), numbers(shape_.width, shape_.width), 1e-6F};
+  }
 
   Value embed() {
-    constexpr int64_t kGrid = kVitSide / kPatch;
+    const int64_t grid = shape_.side / shape_.patch, width = shape_.width;
     const Value planes = builder_.planes();
-    const Value tokens = builder_.new_value({.prefix = 1, .height = kGrid, .width = kGrid, .columns = kVitWidth});
+    const Value tokens = builder_.new_value({.prefix = 1, .height = grid, .width = grid, .columns = width});
     return builder_.add<engine::EmbedStep>(
-        planes, tokens, kChannels, engine::PatchEmbedding(linear(kChannels * kPatch * kPatch, kVitWidth), kPatch),
-        numbers(kVitWidth, 1), numbers(kGrid * kGrid * kVitWidth, 1));
+        planes, tokens, kChannels,
+        engine::PatchEmbedding(linear(kChannels * shape_.patch * shape_.patch, width), shape_.patch), numbers(width, 1),
+        numbers(grid * grid * width, 1));
+  }
+
+  // As vit.cpp compiles blocks: of the last one only the class token is computed, where no router sees the others.
+  Value add_block(int64_t block, Value tokens) {
+    const int64_t first_routed = shape_.depth - shape_.routed;
+    const bool routed = block >= first_routed, last = block + 1 == shape_.depth;
+    if (routed && block == first_routed && shape_.shared_router) share_router(tokens);
+    engine::Shape computed = tokens.shape;
+    if (last && !routed) computed = {.height = 1, .columns = shape_.width};
+    tokens = builder_.add<engine::BlockStep>(tokens, builder_.new_value(computed), transformer_block(!routed));
+    return routed ? experts(block, tokens, last ? 1 : tokens.shape.rows()) : tokens;
   }
 
   engine::TransformerBlock transformer_block(bool has_mlp) {
-    engine::TransformerBlockWeights weights{
-        norm(), linear(kVitWidth, 3 * kVitWidth), linear(kVitWidth, kVitWidth), kHeads, {}};
-    if (has_mlp) weights.mlp = engine::Mlp{norm(), linear(kVitWidth, kHidden), linear(kHidden, kVitWidth)};
+    const int64_t width = shape_.width;
+    engine::TransformerBlockWeights weights{norm(), linear(width, 3 * width), linear(width, width), shape_.heads, {}};
+    if (has_mlp) weights.mlp = engine::Mlp{norm(), linear(width, 4 * width), linear(4 * width, width)};
     return engine::TransformerBlock(std::move(weights));
   }
 
-  Value experts(const std::string& layer, Value tokens) {
-    const Value normed = builder_.add<engine::NormStep>(tokens, builder_.new_value(tokens.shape), norm());
-    builder_.add_route(layer, normed,
-                       std::make_unique<engine::TopKRouter>(
-                           engine::RouterLogits(engine::LinearMap(numbers(kVitExperts * kVitWidth, kVitWidth),
-                                                                  kVitWidth, kVitExperts, true)),
-                           engine::TopKRule{.k = 2, .gates = engine::Gates::of_chosen}, engine::ImageVector{}),
-                       {});
-    const cpu::MlpShape shape{kVitExperts, kVitWidth, kHidden};
-    const std::vector<float> w1 = numbers(kVitExperts * kVitWidth * kHidden, kVitWidth),
-                             b1 = numbers(kVitExperts * kHidden, kVitWidth),
-                             w2 = numbers(kVitExperts * kHidden * kVitWidth, kHidden),
-                             b2 = numbers(kVitExperts * kVitWidth, kHidden);
-    cpu::OwnThreads threads(1);
-    auto mlps = std::make_unique<engine::MlpExperts>(
-        cpu::PackedExperts(threads, shape, w1.data(), b1.data(), w2.data(), b2.data(), type_), Activation::gelu);
-    return builder_.add<engine::ExpertsStep>(layer, builder_.find_routing(layer), normed, tokens,
-                                             builder_.new_value(tokens.shape), std::move(mlps), tokens.shape.rows());
+  // Choices for a whole image, by its class token.
+  int64_t add_route(const std::string& layer, Value tokens) {
+    engine::RouterLogits logits(
+        engine::LinearMap(numbers(shape_.experts * shape_.width, shape_.width), shape_.width, shape_.experts, true));
+    const auto gates = shape_.k == 1 ? engine::Gates::probability : engine::Gates::of_chosen;
+    return builder_.add_route(
+        layer, tokens,
+        std::make_unique<engine::TopKRouter>(std::move(logits), engine::TopKRule{.k = shape_.k, .gates = gates},
+                                             engine::ImageVector{}),
+        {});
   }
 
+  void share_router(Value tokens) {
+    std::vector<std::string> layers;
+    for (int64_t block = shape_.depth - shape_.routed; block < shape_.depth; ++block) layers.push_back(layer(block));
+    builder_.share_routing(add_route(kRouter, tokens), layers);
+  }
+
+  static std::string layer(int64_t block) { return "blocks." + std::to_string(block) + ".mlp"; }
+
+  Value experts(int64_t block, Value tokens, int64_t tokens_read) {
+    const Value normed = builder_.add<engine::NormStep>(tokens, builder_.new_value(tokens.shape), norm());
+    const int64_t routing =
+        shape_.shared_router ? builder_.find_routing(layer(block)) : add_route(layer(block), normed);
+    const cpu::MlpShape mlp{shape_.experts, shape_.width, 4 * shape_.width};
+    const std::vector<float> w1 = numbers(mlp.experts * mlp.width * mlp.hidden, mlp.width),
+                             b1 = numbers(mlp.experts * mlp.hidden, mlp.width),
+                             w2 = numbers(mlp.experts * mlp.hidden * mlp.width, mlp.hidden),
+                             b2 = numbers(mlp.experts * mlp.width, mlp.hidden);
+    cpu::OwnThreads threads(1);
+    auto mlps = std::make_unique<engine::MlpExperts>(
+        cpu::PackedExperts(threads, mlp, w1.data(), b1.data(), w2.data(), b2.data(), shape_.type), Activation::gelu);
+    return builder_.add<engine::ExpertsStep>(layer(block), routing, normed, tokens, builder_.new_value(tokens.shape),
+                                             std::move(mlps), tokens_read);
+  }
+
+  const VitShape shape_;
   std::mt19937_64 random_;
-  WeightType type_;
   ProgramBuilder builder_;
 };
 
 }  // namespace
 
-engine::Program small_vit(uint64_t seed, WeightType type) { return VitMaker(seed, type).make(); }
+engine::Program make_vit(const VitShape& shape) {
+  check_shape(shape);
+  return VitMaker(shape).make();
+}
 
 }  // namespace sparsight::test
