@@ -9,7 +9,7 @@
 
 #include "sparsight/engine/onnx/onnx_export.h"
 #include "sparsight/kernels/threads/own_threads.h"
-#include "tests/support/frozen.h"
+#include "tests/support/dequantised.h"
 
 namespace sparsight::test {
 
@@ -56,18 +56,24 @@ inline Json answer_json(const engine::Program& program, const std::vector<float>
 }
 
 // Writes into the folder NAME.onnx; NAME.masked.onnx, made of the program after it was frozen and read; and NAME.json
-// with the answers for one image and for five. pixels: of five images. type: "fp32", "bf16" or "int8", by which the
-// comparison has its tolerance.
+// with the answers for one image and for five: in int8 those of the fp32 numbers that the weights stand for, as files
+// compute. pixels: of five images. type: "fp32", "bf16" or "int8".
 inline void write_onnx_form(const std::string& folder, const std::string& name, const engine::Program& program,
-                            std::vector<float> pixels, const std::string& type) {
+                            const std::vector<float>& pixels, const std::string& type) {
   const std::string path = folder + "/" + name;
   std::ofstream(path + ".onnx", std::ios::binary) << onnx_bytes(program);
   std::ofstream(path + ".masked.onnx", std::ios::binary)
       << onnx_bytes(read_frozen(frozen_bytes(program)), engine::OnnxExperts::masked);
-  Json json{{"type", type}, {"classes", program.classes()}, {"answers", Json::array()}};
-  json["answers"].push_back(answer_json(program, pixels, 5));
-  pixels.resize(pixels.size() / 5);
-  json["answers"].push_back(answer_json(program, pixels, 1));
+  Json json{{"classes", program.classes()}, {"answers", Json::array()}};
+  const auto add_answers = [&](const engine::Program& answering) {
+    json["answers"].push_back(answer_json(answering, pixels, 5));
+    json["answers"].push_back(
+        answer_json(answering, std::vector(pixels.begin(), pixels.begin() + pixels.size() / 5), 1));
+  };
+  if (type == "int8")
+    add_answers(dequantised(program));
+  else
+    add_answers(program);
   std::ofstream(path + ".json") << json;
 }
 
