@@ -11,12 +11,17 @@
 
 namespace infer = sparsight::infer;
 
-// Calls found(name) for each file of the folder that is complete.
-template <class Found>
-void watch(const char* folder, const Found& found) {
+// From here on the system keeps what happens in the folder until wait_for_files() reads it.
+int start_watching(const char* folder) {
   const int watcher = inotify_init1(IN_CLOEXEC);
   if (watcher < 0 || inotify_add_watch(watcher, folder, IN_CLOSE_WRITE | IN_MOVED_TO) < 0)
     throw std::runtime_error(std::string("cannot watch ") + folder);
+  return watcher;
+}
+
+// Calls found(name) for each file that is complete.
+template <class Found>
+void wait_for_files(int watcher, const Found& found) {
   alignas(inotify_event) char events[16384];
   for (ssize_t size = 0; (size = read(watcher, events, sizeof events)) > 0;)
     for (const char* at = events; at < events + size;) {
@@ -24,7 +29,7 @@ void watch(const char* folder, const Found& found) {
       if (event->len > 0) found(std::string(event->name));
       at += sizeof(inotify_event) + event->len;
     }
-  throw std::runtime_error(std::string("cannot watch ") + folder + " any more");
+  throw std::runtime_error("cannot watch the folder any more");
 }
 
 int main(int argc, char** argv) try {
@@ -34,9 +39,10 @@ int main(int argc, char** argv) try {
   }
   const infer::Model model(argv[1]);
   infer::Session session(model);
+  const int watcher = start_watching(argv[2]);
   std::printf("watching %s\n", argv[2]);
   std::fflush(stdout);
-  watch(argv[2], [&](const std::string& name) {
+  wait_for_files(watcher, [&](const std::string& name) {
     std::ifstream file(std::string(argv[2]) + "/" + name, std::ios::binary);
     const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
     try {
