@@ -28,7 +28,11 @@ class SessionFrame final : public Frame {
     prefetch(columns, expert);
     find(expert)->get();
   }
-  ~SessionFrame() override { session_.columns_.clear(); }
+  // No thread reads a column after the run, also where that failed: the caller may close the model then.
+  ~SessionFrame() override {
+    for (const auto& [expert, column] : session_.columns_) column.wait();
+    session_.columns_.clear();
+  }
 
  private:
   std::shared_future<ColumnPtr>* find(int64_t expert) {
