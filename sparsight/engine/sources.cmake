@@ -5,21 +5,8 @@ kernel_sources(
   engine/expert_columns.cpp
   engine/expert_rows.cpp
   engine/experts.cpp
-  engine/file/byte_source.cpp
-  engine/file/field_reader.cpp
-  engine/file/field_writer.cpp
-  engine/file/fields.cpp
-  engine/file/frozen_file.cpp
-  engine/file/frozen_header.cpp
-  engine/file/kinds.cpp
-  engine/file/mlp_tensors.cpp
   engine/gate_rule.cpp
   engine/images/planes.cpp
-  engine/onnx/onnx_capacity.cpp
-  engine/onnx/onnx_export.cpp
-  engine/onnx/onnx_graph.cpp
-  engine/onnx/onnx_layers.cpp
-  engine/onnx/onnx_routing.cpp
   engine/patch_embedding.cpp
   engine/prediction.cpp
   engine/preprocess.cpp
@@ -62,7 +49,7 @@ set_source_files_properties(engine/resize_bytes.cpp TARGET_DIRECTORY sparsight_k
   PROPERTIES COMPILE_OPTIONS -fno-trapping-math)
 
 # What reads and writes files runs once: it is made small, for libsparsight_infer.
-set_source_files_properties(
+set(_file_sources
   engine/file/byte_source.cpp
   engine/file/field_reader.cpp
   engine/file/field_writer.cpp
@@ -75,5 +62,6 @@ set_source_files_properties(
   engine/onnx/onnx_export.cpp
   engine/onnx/onnx_graph.cpp
   engine/onnx/onnx_layers.cpp
-  engine/onnx/onnx_routing.cpp
-  TARGET_DIRECTORY sparsight_kernels PROPERTIES COMPILE_OPTIONS -Os)
+  engine/onnx/onnx_routing.cpp)
+kernel_sources(${_file_sources})
+set_source_files_properties(${_file_sources} TARGET_DIRECTORY sparsight_kernels PROPERTIES COMPILE_OPTIONS -Os)
