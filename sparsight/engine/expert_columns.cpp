@@ -9,7 +9,7 @@
 namespace sparsight::engine {
 
 int64_t ExpertColumns::add_layer(int64_t experts, Read read) {
-  layers_.push_back(std::move(read));
+  layers_.push_back({experts, std::move(read)});
   if (experts > static_cast<int64_t>(entries_.size())) entries_.resize(static_cast<size_t>(experts));
   return static_cast<int64_t>(layers_.size()) - 1;
 }
@@ -50,7 +50,8 @@ ColumnPtr ExpertColumns::acquire(int64_t expert) {
     changed_.notify_all();
   };
   try {
-    for (const Read& read : layers_) column->layers.push_back(read(expert));
+    for (const Layer& layer : layers_)
+      column->layers.push_back(expert < layer.experts ? layer.read(expert) : cpu::PackedExperts());
   } catch (...) {
     finish();
     throw;

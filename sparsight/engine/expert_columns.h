@@ -17,7 +17,8 @@
 namespace sparsight::engine {
 
 struct ExpertColumn {
-  std::vector<cpu::PackedExperts> layers;  // one expert each, by number of the layer
+  // One expert each, by number of the layer; empty for a layer of fewer experts.
+  std::vector<cpu::PackedExperts> layers;
 };
 using ColumnPtr = std::shared_ptr<const ExpertColumn>;
 
@@ -45,11 +46,15 @@ class ExpertColumns : public std::enable_shared_from_this<ExpertColumns> {
     std::weak_ptr<const ExpertColumn> column;
     bool reading = false;
   };
+  struct Layer {
+    int64_t experts;
+    Read read;
+  };
   ColumnPtr find(int64_t expert);  // null where it is not in memory
   void keep(int64_t expert, const ColumnPtr& column);
 
   const int64_t kept_;
-  std::vector<Read> layers_;
+  std::vector<Layer> layers_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Entry> entries_;                       // by expert

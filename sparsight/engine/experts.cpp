@@ -25,27 +25,27 @@ void Experts::run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, cons
                      {.residual = residual, .width = outputs()});
 }
 
+void ColumnLayer::check_unused() const {
+  if (columns) fail("a model whose experts are read on demand cannot be written; read all of them");
+}
+
 void MlpExperts::run(cpu::Threads& threads, const cpu::ExpertRowNumbers& rows, const float* tokens,
                      const float* residual, float* out) const {
-  if (on_demand_.columns) return Experts::run(threads, rows, tokens, residual, out);
-  weights_.run(threads, rows, tokens, activation_, residual, out);
+  if (!on_demand_.columns) return weights_.run(threads, rows, tokens, activation_, residual, out);
+  std::vector<ColumnPtr> columns;  // those in use
+  std::vector<const cpu::PackedExperts*> each(static_cast<size_t>(count()));
+  for (int64_t e = 0; e < count(); ++e) {
+    if (rows.offset[e + 1] == rows.offset[e]) continue;
+    columns.push_back(on_demand_.columns->acquire(e));
+    each[static_cast<size_t>(e)] = &columns.back()->layers[static_cast<size_t>(on_demand_.number)];
+  }
+  cpu::PackedExperts::run_each(threads, shape(), each.data(), rows, tokens, activation_, residual, out);
 }
 
 void MlpExperts::run_rows(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const {
   thread_local ExpertRows in_place;
-  if (on_demand_.columns) {
-    for (int64_t e = 0; e < count(); ++e) {
-      if (offsets[e + 1] == offsets[e]) continue;
-      const std::array<int64_t, 2> own{0, offsets[e + 1] - offsets[e]};
-      in_place.set_in_place(own.data(), 1);
-      const ColumnPtr column = on_demand_.columns->acquire(e);
-      column->layers[static_cast<size_t>(on_demand_.number)].run(
-          threads, in_place.numbers(), rows + offsets[e] * width(), activation_, nullptr, out + offsets[e] * width());
-    }
-    return;
-  }
   in_place.set_in_place(offsets, count());
-  weights_.run(threads, in_place.numbers(), rows, activation_, nullptr, out);
+  run(threads, in_place.numbers(), rows, nullptr, out);
 }
 
 void ExpertLinear::run(cpu::Threads& threads, const float* rows, const int64_t* offsets, float* out) const {
@@ -165,6 +165,7 @@ OnnxName Experts::export_onnx(OnnxGraph& graph, const OnnxName& tokens, const On
 }
 
 OnnxName MlpExperts::export_expert(OnnxGraph& graph, int64_t expert, const OnnxName& rows) const {
+  on_demand_.check_unused();
   cpu::OwnThreads thread(1);
   const cpu::StoredMlp mlp = weights_.stored(thread, expert);
   const auto linear = [&](const std::string& name, const OnnxName& x, const cpu::StoredMatrix& weight,

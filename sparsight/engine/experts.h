@@ -55,6 +55,9 @@ struct ColumnLayer {
   int64_t number = 0;  // in ExpertColumn::layers
   cpu::MlpShape shape;
   int64_t bytes = 0;  // of all experts
+
+  // Raises Error: what writes a model needs all of its experts.
+  void check_unused() const;
 };
 
 // Two layers between equal widths.

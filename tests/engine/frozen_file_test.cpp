@@ -16,6 +16,7 @@
 #include "sparsight/engine/steps/pixels.h"
 #include "sparsight/engine/steps/rows.h"
 #include "sparsight/kernels/threads/own_threads.h"
+#include "tests/engine/program_forms.h"
 #include "tests/kernels/every_level.h"
 #include "tests/support/errors.h"
 #include "tests/support/frozen.h"
@@ -147,6 +148,24 @@ TEST(FrozenFile, ReadsExpertsOnDemandWithTheSameBits) {
         EXPECT_LE(program.columns->reads(), 2 * kExperts);
       }
     });
+  }
+}
+
+// Every kind of step, router and experts; shared experts, which every image uses, are in no column.
+TEST(FrozenFile, ReadsTheExpertsOfEveryProgramOnDemand) {
+  const std::vector<float> pixels = random(5 * engine_test::kFormPixels, 8);
+  cpu::OwnThreads threads(1);
+  for (const engine_test::ProgramForm& form : engine_test::program_forms()) {
+    SCOPED_TRACE(form.name);
+    const Program program = form.make(WeightType::bf16);
+    const std::string file = test::frozen_bytes(program);
+    const Program on_demand = test::read_frozen(file, {.kept_columns = 1});
+    Session first, second;
+    const Batch batch{.pixels = pixels.data(), .images = 5};
+    const Answer expected = program.run(first, threads, batch), got = on_demand.run(second, threads, batch);
+    for (int64_t i = 0; i < 5 * program.classes(); ++i) EXPECT_EQ(got.logits[i], expected.logits[i]);
+    if (on_demand.columns)
+      EXPECT_NE(testing::error_text([&] { test::frozen_bytes(on_demand); }).find("read on demand"), std::string::npos);
   }
 }
 

@@ -197,6 +197,7 @@ std::vector<Form> other_forms() {
       routed("stem", {{"model", {{"stem", {8, 16}}, {"stem_norm", "batch"}}}}),
       routed("group_norm_stem", {{"model", {{"stem", {8}}}}}),
       routed("hidden_by_block", {{"model", {{"layer", {{{"blocks", {1}}, {"hidden", 20}}}}}}}),
+      routed("experts_by_block", {{"moe", {{"layer", {{{"blocks", {2}}, {"experts", 7}}}}}}}),
       routed("model_router", {{"router", {{"name", "per_image"}, {"scope", "model"}}}}),
       routed("model_router_of_tokens", {{"router", {{"name", "softmax_topk"}, {"scope", "model"}}}}),
       routed("capacity", {{"capacity", {{"factor", 0.6}}}}),
@@ -301,6 +302,10 @@ TEST_P(EveryProgram, IsTheSameAfterBeingWrittenAndRead) {
     ASSERT_EQ(got.routings.size(), expected.routings.size());
     for (size_t r = 0; r < got.routings.size(); ++r)
       EXPECT_EQ(numbers(got.routings[r].expert), numbers(expected.routings[r].expert));
+    const engine::Program on_demand = test::read_frozen(file, {.kept_columns = 1});
+    engine::Session third;
+    const engine::Answer read_later = on_demand.run(third, threads, batch);
+    for (int64_t i = 0; i < 6 * program.classes(); ++i) ASSERT_EQ(read_later.logits[i], expected.logits[i]);
   }
 }
 

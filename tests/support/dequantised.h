@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/core/checksum.h"
 #include "tests/support/frozen.h"
 
 namespace sparsight::test {
@@ -29,8 +28,7 @@ inline engine::Program dequantised(const engine::Program& program) {
   const engine::FrozenHeader from = engine::read_header(*source);
   std::map<std::string, engine::FrozenTensor> by_name;
   for (const engine::FrozenTensor& tensor : from.tensors) by_name[tensor.name] = tensor;
-  engine::FrozenHeader header{from.program, from.provenance, {}, 0};
-  std::vector<Bytes> data;
+  std::vector<engine::NewTensor> tensors;
   for (engine::FrozenTensor tensor : from.tensors) {
     if (tensor.name.ends_with("_scale") && by_name.contains(tensor.name.substr(0, tensor.name.size() - 6))) continue;
     Bytes bytes = engine::read_tensor(*source, tensor);
@@ -40,17 +38,12 @@ inline engine::Program dequantised(const engine::Program& program) {
       bytes.resize(values.size() * sizeof(float));
       std::memcpy(bytes.data(), values.data(), bytes.size());
       tensor.type = WeightType::fp32;
-      tensor.checksum = compute_checksum({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     }
-    header.tensors.push_back(tensor);
-    data.push_back(std::move(bytes));
+    tensors.push_back({std::move(tensor), std::move(bytes)});
   }
-  engine::place_tensors(header);
-  std::string out = engine::header_bytes(header);
-  for (size_t i = 0; i < data.size(); ++i) {
-    out.resize(static_cast<size_t>(header.tensors[i].offset));
-    out.append(reinterpret_cast<const char*>(data[i].data()), data[i].size());
-  }
+  std::string out;
+  engine::write_frozen(from.program, from.provenance, std::move(tensors),
+                       [&](const void* data, size_t size) { out.append(static_cast<const char*>(data), size); });
   return read_frozen(out);
 }
 

@@ -145,33 +145,23 @@ void FieldReader::routing(const char* name, int64_t& number, int64_t rows, int64
           "a decision about as many rows and experts");
 }
 
-const FrozenTensor* FieldReader::find(const std::string& name) {
+const FrozenTensor& FieldReader::find(const std::string& name, const std::vector<int64_t>& shape) {
   const std::string full = path_ + name;
   const auto found = tensors_.find(full);
-  if (found == tensors_.end()) return nullptr;
-  if (!asked_.insert(full).second || found->second->column != column_)
+  if (found == tensors_.end()) refuse("a tensor " + full);
+  const FrozenTensor& tensor = *found->second;
+  if (!asked_.insert(full).second || tensor.column != column_)
     refuse("the tensor " + full + " once, in the column of its expert");
-  return found->second;
-}
-
-const FrozenTensor& FieldReader::find(const std::string& name, const std::vector<int64_t>& shape) {
-  const FrozenTensor* const tensor = find(name);
-  if (!tensor) refuse("a tensor " + path_ + name);
-  bool same = tensor->shape.size() == shape.size();
+  bool same = tensor.shape.size() == shape.size();
   for (size_t i = 0; same && i < shape.size(); ++i)
-    same = shape[i] == tensor->shape[i] || (shape[i] == kAny && tensor->shape[i] <= kMaxFieldNumber);
-  if (!same) refuse(cat(tensor->name, " of the shape ", shown(shape), ", not ", shown(tensor->shape)));
-  return *tensor;
+    same = shape[i] == tensor.shape[i] || (shape[i] == kAny && tensor.shape[i] <= kMaxFieldNumber);
+  if (!same) refuse(cat(tensor.name, " of the shape ", shown(shape), ", not ", shown(tensor.shape)));
+  return tensor;
 }
 
 std::vector<float> FieldReader::read_fp32(const FrozenTensor& tensor) const {
   if (tensor.type != WeightType::fp32) refuse(tensor.name + " in fp32");
   return read_floats(*file_, tensor);
-}
-
-std::vector<float> FieldReader::read_vector(const std::string& name, int64_t count, bool required) {
-  if (!required && !tensors_.contains(path_ + name)) return {};
-  return read_fp32(find(name, {count}));
 }
 
 void FieldReader::floats(const char* name, std::vector<float>& values, const std::vector<int64_t>& shape,
@@ -180,25 +170,18 @@ void FieldReader::floats(const char* name, std::vector<float>& values, const std
   if (required || tensors_.contains(path_ + name)) values = read_fp32(find(name, shape));
 }
 
-FieldReader::Matrix FieldReader::read_matrix(const std::string& name, int64_t rows, int64_t columns,
-                                             cpu::Outputs outputs) {
-  const FrozenTensor& tensor = find(name, {rows, columns});
-  Matrix matrix{read_tensor(*file_, tensor), {}, {tensor.type, tensor.shape[0], tensor.shape[1]}};
-  matrix.view.data = matrix.bytes.data();
-  if (tensor.type == WeightType::int8) {
-    matrix.scale = read_vector(name + "_scale", tensor.shape[outputs == cpu::Outputs::rows ? 0 : 1]);
-    matrix.view.scale = matrix.scale.data();
-  }
-  return matrix;
-}
-
 cpu::PackedLinear FieldReader::read_linear(const char* name, int64_t inputs, int64_t outputs, int64_t together) {
   const std::string prefix = std::string(name) + ".";
-  const Matrix weight = read_matrix(prefix + "weight", outputs, inputs, cpu::Outputs::rows);
-  const std::vector<float> bias = read_vector(prefix + "bias", weight.view.rows);
-  if (together == 0) return {weight.view, bias.data()};
-  require(together == 1 && weight.view.type != WeightType::int8, "convolutions in fp32 or bf16");
-  return {weight.view, bias.data(), together};
+  const FrozenTensor& tensor = find(prefix + "weight", {outputs, inputs});
+  const Bytes weight = read_tensor(*file_, tensor);
+  const int64_t rows = tensor.shape[0];
+  const bool scaled = tensor.type == WeightType::int8;
+  const std::vector<float> scale = scaled ? read_vector(prefix + "weight_scale", rows) : std::vector<float>(),
+                           bias = read_vector(prefix + "bias", rows);
+  const cpu::MatrixView view{tensor.type, rows, tensor.shape[1], weight.data(), scaled ? scale.data() : nullptr};
+  if (together == 0) return {view, bias.data()};
+  require(together == 1 && !scaled, "convolutions in fp32 or bf16");
+  return {view, bias.data(), together};
 }
 
 void FieldReader::write_linear(const char*, const cpu::PackedLinear&) { SPARSIGHT_CHECK(false); }
@@ -240,7 +223,7 @@ void FieldReader::experts(const char* name, cpu::PackedExperts& experts, ColumnL
   });
   const WeightType type = tensors.front().w1.type;
   const bool b1 = tensors.front().b1.has_value(), b2 = tensors.front().b2.has_value();
-  if (memory_.kept_columns == ExpertMemory::kAll) {
+  if (always_used_ || memory_.kept_columns == ExpertMemory::kAll) {
     experts = cpu::PackedExperts(shape, type, b1, b2);
     for (int64_t e = 0; e < shape.experts; ++e) read_expert(*file_, tensors[static_cast<size_t>(e)], e, experts);
     return;
@@ -284,7 +267,7 @@ void FieldReader::list(const char* name, int64_t& count, Bounds<int64_t> bounds,
 
 void FieldReader::expert(int64_t number, FunctionRef<void()> body) {
   const std::string outer_path = path_;
-  const int64_t outer = std::exchange(column_, number);
+  const int64_t outer = std::exchange(column_, always_used_ ? -1 : number);
   path_ += cat("expert", number, ".");
   body();
   path_ = outer_path, column_ = outer;

@@ -8,7 +8,6 @@
 #include "sparsight/engine/file/fields.h"
 #include "sparsight/engine/file/frozen_header.h"
 #include "sparsight/engine/file/mlp_tensors.h"
-#include "sparsight/kernels/threads/own_threads.h"
 
 namespace sparsight::engine {
 
@@ -50,23 +49,14 @@ class FieldReader final : public Fields {
   struct Decision {
     int64_t rows, experts;
   };
-  // A matrix with its scales, as read.
-  struct Matrix {
-    Bytes bytes;
-    std::vector<float> scale;
-    cpu::MatrixView view;
-  };
 
   const Json& field(const char* name);
   [[noreturn]] void refuse(const std::string& what) const;
   int64_t value_number(const char* name);
-  const FrozenTensor* find(const std::string& name);
   const FrozenTensor& find(const std::string& name, const std::vector<int64_t>& shape);
   std::vector<float> read_fp32(const FrozenTensor& tensor) const;
   std::vector<MlpTensors> mlp_tensors(const cpu::MlpShape& shape);
-  std::vector<float> read_vector(const std::string& name, int64_t count, bool required = true);
-  // outputs: which side they are, for the scales.
-  Matrix read_matrix(const std::string& name, int64_t rows, int64_t columns, cpu::Outputs outputs);
+  std::vector<float> read_vector(const std::string& name, int64_t count) { return read_fp32(find(name, {count})); }
 
   std::shared_ptr<const ByteSource> file_;
   const Json* object_;  // of the part in work
@@ -79,7 +69,6 @@ class FieldReader final : public Fields {
   std::vector<Decision> decisions_;
   ExpertMemory memory_;
   std::shared_ptr<ExpertColumns> columns_;
-  cpu::OwnThreads thread_{1};
 };
 
 }  // namespace sparsight::engine

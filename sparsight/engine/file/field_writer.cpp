@@ -43,7 +43,7 @@ void FieldWriter::decides(const char* name, int64_t& number, int64_t, int64_t) {
 void FieldWriter::routing(const char* name, int64_t& number, int64_t, int64_t) { (*object_)[name] = number; }
 
 void FieldWriter::add_tensor(const std::string& name, WeightType type, std::vector<int64_t> shape, const void* data) {
-  Tensor tensor{{.name = path_ + name, .type = type, .shape = std::move(shape), .column = column_}, {}};
+  NewTensor tensor{{.name = path_ + name, .type = type, .shape = std::move(shape), .column = column_}, {}};
   const auto* const bytes = static_cast<const uint8_t*>(data);
   tensor.bytes.assign(bytes, bytes + tensor.entry.bytes());
   tensors.push_back(std::move(tensor));
@@ -83,7 +83,7 @@ void FieldWriter::write_linear(const char* name, const cpu::PackedLinear& linear
 }
 
 void FieldWriter::experts(const char* name, cpu::PackedExperts& experts, ColumnLayer& on_demand) {
-  if (on_demand.columns) fail("a model whose experts are read on demand cannot be written; read all of them");
+  on_demand.check_unused();
   cpu::MlpShape shape = experts.shape();
   part(name, [&] {
     size("experts", shape.experts);
@@ -127,7 +127,7 @@ void FieldWriter::list(const char* name, int64_t& count, Bounds<int64_t>, Functi
 
 void FieldWriter::expert(int64_t number, FunctionRef<void()> body) {
   const std::string outer_path = path_;
-  const int64_t outer = std::exchange(column_, number);
+  const int64_t outer = std::exchange(column_, always_used_ ? -1 : number);
   path_ += cat("expert", number, ".");
   body();
   path_ = outer_path, column_ = outer;

@@ -11,11 +11,6 @@ namespace sparsight::engine {
 
 class FieldWriter final : public Fields {
  public:
-  struct Tensor {
-    FrozenTensor entry;  // without its place
-    Bytes bytes;
-  };
-
   bool reads() const override { return false; }
   void number(const char* name, int64_t& value, Bounds<int64_t> bounds) override;
   void real(const char* name, double& value, Bounds<double> bounds) override;
@@ -39,7 +34,7 @@ class FieldWriter final : public Fields {
   using Fields::floats;
 
   Json fields = Json::object();
-  std::vector<Tensor> tensors;
+  std::vector<NewTensor> tensors;
   std::vector<Shape> values;  // by number, those that were written
 
  private:

@@ -62,6 +62,14 @@ class Fields {
   // Tensors that body() names belong to the column of that expert (docs/file_formats.md).
   virtual void expert(int64_t number, FunctionRef<void()> body) = 0;
 
+  // Experts that body() names are used by every image: they are in no column, and are read with the model.
+  template <class Body>
+  void always_used(const Body& body) {
+    always_used_ = true;
+    body();
+    always_used_ = false;
+  }
+
   // Raises Error with the place in the file: "<what>" is what must be so.
   virtual void require(bool so, const char* what) = 0;
 
@@ -101,6 +109,9 @@ class Fields {
     if (reads()) value = present ? std::optional<T>(T{}) : std::nullopt;
     if (value) body(*value);
   }
+
+ protected:
+  bool always_used_ = false;
 };
 
 constexpr std::array<const char*, 4> kActivationNames{"gelu", "relu", "silu", "gelu_tanh"};

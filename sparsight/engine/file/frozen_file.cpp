@@ -4,7 +4,6 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "sparsight/core/checksum.h"
 #include "sparsight/engine/file/field_reader.h"
 #include "sparsight/engine/file/field_writer.h"
 #include "sparsight/engine/file/kinds.h"
@@ -91,22 +90,7 @@ void write_program(const Program& program, const Json& provenance, FunctionRef<v
   ProgramInfo info = program.info;
   visit_info(fields, info, program.pixels(), program.classes());
 
-  FrozenHeader header{std::move(fields.fields), provenance, {}, 0};
-  for (FieldWriter::Tensor& tensor : fields.tensors) {
-    tensor.entry.checksum = compute_checksum({reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()});
-    header.tensors.push_back(tensor.entry);
-  }
-  std::ranges::stable_sort(fields.tensors, {}, [](const FieldWriter::Tensor& tensor) { return tensor.entry.column; });
-  place_tensors(header);
-  const std::string start = header_bytes(header);
-  write(start.data(), start.size());
-  auto end = static_cast<int64_t>(start.size());
-  for (size_t i = 0; i < header.tensors.size(); ++i) {
-    const Bytes zeros(static_cast<size_t>(header.tensors[i].offset - end)), &bytes = fields.tensors[i].bytes;
-    write(zeros.data(), zeros.size());
-    write(bytes.data(), bytes.size());
-    end = header.tensors[i].offset + static_cast<int64_t>(bytes.size());
-  }
+  write_frozen(fields.fields, provenance, std::move(fields.tensors), write);
 }
 
 Program read_program(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory) {

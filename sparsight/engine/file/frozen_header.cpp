@@ -102,6 +102,34 @@ Json header_json(const FrozenHeader& header) {
           {"tensors", std::move(tensors)}};
 }
 
+// Sets the tensors' offsets, in their order, and file_bytes. The text's length depends on the offsets that it tells, so
+// there is room for the longest.
+void place_tensors(FrozenHeader& header) {
+  const auto text = static_cast<int64_t>(json_text(header_json(header)).size());
+  int64_t end =
+              static_cast<int64_t>(sizeof(Start)) + text + kDigits * (static_cast<int64_t>(header.tensors.size()) + 1),
+          column = -1;
+  for (FrozenTensor& t : header.tensors) {
+    t.offset = aligned(end, alignment_after(column, t));
+    end = t.offset + t.bytes(), column = t.column;
+  }
+  header.file_bytes = end;
+}
+
+// The first bytes of the file, up to the first tensor.
+std::string header_bytes(const FrozenHeader& header) {
+  const std::string text = json_text(header_json(header));
+  Start start{};
+  std::memcpy(start.magic, kMagic.data(), kMagic.size());
+  start.version = kFrozenVersion, start.alignment = kTensorAlignment, start.json_bytes = text.size();
+  std::memcpy(start.checksum, compute_checksum(text).data(), kChecksumDigits);
+  std::string out(reinterpret_cast<const char*>(&start), sizeof start);
+  out += text;
+  const int64_t first = header.tensors.empty() ? header.file_bytes : header.tensors.front().offset;
+  out.resize(static_cast<size_t>(first));
+  return out;
+}
+
 }  // namespace
 
 int64_t FrozenTensor::numbers() const {
@@ -124,33 +152,25 @@ std::vector<FileRange> FrozenHeader::columns() const {
   return all;
 }
 
-// The text's length depends on the offsets that it tells, so there is room for the longest.
-void place_tensors(FrozenHeader& header) {
-  std::ranges::stable_sort(header.tensors, {}, &FrozenTensor::column);
-  header.file_bytes = 0;
-  for (FrozenTensor& t : header.tensors) t.offset = 0;
-  const auto text = static_cast<int64_t>(json_text(header_json(header)).size());
-  int64_t end =
-              static_cast<int64_t>(sizeof(Start)) + text + kDigits * (static_cast<int64_t>(header.tensors.size()) + 1),
-          column = -1;
-  for (FrozenTensor& t : header.tensors) {
-    t.offset = aligned(end, alignment_after(column, t));
-    end = t.offset + t.bytes(), column = t.column;
+void write_frozen(const Json& program, const Json& provenance, std::vector<NewTensor> tensors,
+                  FunctionRef<void(const void*, size_t)> write) {
+  std::ranges::stable_sort(tensors, {}, [](const NewTensor& tensor) { return tensor.entry.column; });
+  FrozenHeader header{program, provenance, {}, 0};
+  for (const NewTensor& tensor : tensors) {
+    FrozenTensor& entry = header.tensors.emplace_back(tensor.entry);
+    entry.offset = 0;
+    entry.checksum = compute_checksum({reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()});
   }
-  header.file_bytes = end;
-}
-
-std::string header_bytes(const FrozenHeader& header) {
-  const std::string text = json_text(header_json(header));
-  Start start{};
-  std::memcpy(start.magic, kMagic.data(), kMagic.size());
-  start.version = kFrozenVersion, start.alignment = kTensorAlignment, start.json_bytes = text.size();
-  std::memcpy(start.checksum, compute_checksum(text).data(), kChecksumDigits);
-  std::string out(reinterpret_cast<const char*>(&start), sizeof start);
-  out += text;
-  const int64_t first = header.tensors.empty() ? header.file_bytes : header.tensors.front().offset;
-  out.resize(static_cast<size_t>(first));
-  return out;
+  place_tensors(header);
+  const std::string start = header_bytes(header);
+  write(start.data(), start.size());
+  auto end = static_cast<int64_t>(start.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Bytes zeros(static_cast<size_t>(header.tensors[i].offset - end)), &bytes = tensors[i].bytes;
+    write(zeros.data(), zeros.size());
+    write(bytes.data(), bytes.size());
+    end = header.tensors[i].offset + static_cast<int64_t>(bytes.size());
+  }
 }
 
 bool begins_as_frozen(const ByteSource& file) {

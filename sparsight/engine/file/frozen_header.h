@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/core/function_ref.h"
 #include "sparsight/core/options.h"
 #include "sparsight/engine/file/byte_source.h"
 #include "sparsight/kernels/types.h"
@@ -20,7 +21,7 @@ struct FrozenTensor {
   std::vector<int64_t> shape;
   int64_t column = -1;  // the expert that it belongs to; -1: none
   int64_t offset = 0;   // from the start of the file
-  std::string checksum;
+  std::string checksum = {};
 
   int64_t numbers() const;
   int64_t bytes() const;
@@ -41,10 +42,15 @@ struct FrozenHeader {
   std::vector<FileRange> columns() const;
 };
 
-// Sets the tensors' order and offsets, and file_bytes.
-void place_tensors(FrozenHeader& header);
-// The first bytes of the file, up to the first tensor.
-std::string header_bytes(const FrozenHeader& header);
+// A tensor to be written; its offset and checksum are set then.
+struct NewTensor {
+  FrozenTensor entry;
+  Bytes bytes;
+};
+
+// Passes the bytes of a file to write(), from the first to the last.
+void write_frozen(const Json& program, const Json& provenance, std::vector<NewTensor> tensors,
+                  FunctionRef<void(const void*, size_t)> write);
 
 // Whether the file begins as a frozen model.
 bool begins_as_frozen(const ByteSource& file);

@@ -121,8 +121,10 @@ void ExpertsStep::visit_fields(Fields& fields) {
 }
 
 void SharedExpertsStep::visit_fields(Fields& fields) {
-  const int64_t rows = visit_experts(fields, tokens_, residual_, experts_, to());
-  fields.require(rows == tokens_.shape.rows(), "a row for each token");
+  fields.always_used([&] {
+    const int64_t rows = visit_experts(fields, tokens_, residual_, experts_, to());
+    fields.require(rows == tokens_.shape.rows(), "a row for each token");
+  });
 }
 
 namespace {

@@ -26,12 +26,12 @@ class Forward {
         p_(p),
         rows_(rows),
         plan_(make_plan(rows.offset, shape_.experts, shape_.chunks(), kernel_.task_rows, threads.inside())) {
-    if (!w.panels) {
+    if (!w.packed() && !w.each) {
       packed_w1_ = PackedOperand(threads, w.w1, rows.offset, shape_.experts, p.bf16);
       packed_w2_ = PackedOperand(threads, w.w2, rows.offset, shape_.experts, p.bf16);
     }
     join_parts(plan_, threads.count());
-    if (w.panels) split_rows(plan_, threads.count());
+    if (w.packed()) split_rows(plan_, threads.count());
     rows_out_ = writes_out() ? p.out : row_results().floats(plan_.parts * shape_.rows * shape_.width);
   }
 
@@ -85,7 +85,7 @@ class Forward {
   // A dense layer: all tasks do, on rows in place.
   bool shares_weights() const { return rows_.in_place && w_.w1.transposed; }
 
-  int64_t at_once(const Task& task) const { return w_.panels ? 1 : chunks_at_once(task); }
+  int64_t at_once(const Task& task) const { return w_.packed() ? 1 : chunks_at_once(task); }
 
   // Prefetch target of `down`: W1 of a task, starting at a chunk.
   void fetch_first(Gemm& down, const Task& task, int64_t chunk) const {
@@ -101,10 +101,10 @@ class Forward {
     up.m = task.count, up.n = shape_.chunk_columns(c, end - c), up.k = shape_.width;
     up.a = in.data, up.a_block = in.stride;
     up.b = w_.first(task.expert, c), up.b_ld = w_.w1.ld(), up.b_transposed = w_.w1.transposed;
-    up.b_type = w_.type(), up.b_panels = w_.panels != nullptr, up.bf16_products = p_.bf16;
-    up.b_scale = w_.scale1 ? w_.scale1 + task.expert * shape_.hidden + c * kBlock : nullptr;
+    up.b_type = w_.type(), up.b_panels = w_.packed(), up.bf16_products = p_.bf16;
+    up.b_scale = w_.first_scale(task.expert, c);
     up.c = hidden.data, up.c_ld = kBlockLd, up.c_block = hidden.stride;
-    up.bias = w_.b1 ? w_.b1 + task.expert * shape_.hidden + c * kBlock : nullptr;
+    up.bias = w_.first_bias(task.expert, c);
     up.activates = true, up.activation = p_.activation;
     if (p_.kept)
       up.pre_activation = p_.kept + task.first * shape_.hidden + c * kBlock, up.pre_activation_ld = shape_.hidden;
@@ -125,11 +125,11 @@ class Forward {
     down.a = hidden.data, down.a_block = hidden.stride;
     down.b = w_.second(task.expert, c), down.b_ld = w_.w2.ld(), down.b_transposed = w_.w2.transposed;
     down.b_type = w_.type();
-    down.b_panels = w_.panels != nullptr, down.bf16_products = p_.bf16;
-    down.b_scale = w_.scale2 ? w_.scale2 + task.expert * shape_.width : nullptr;
+    down.b_panels = w_.packed(), down.bf16_products = p_.bf16;
+    down.b_scale = w_.second_scale(task.expert);
     down.c = rows_out_ + (part * shape_.rows + task.first) * shape_.width, down.c_ld = shape_.width;
     down.accumulate = c > plan_.first_chunk(part);
-    down.bias = c == 0 && w_.b2 ? w_.b2 + task.expert * shape_.width : nullptr;
+    down.bias = c == 0 ? w_.second_bias(task.expert) : nullptr;
     return down;
   }
 

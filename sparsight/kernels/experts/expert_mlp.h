@@ -32,25 +32,43 @@ struct ExpertRowNumbers {
 // Weights as the kernels read them.
 struct StoredExperts {
   MlpShape shape = {};
+  const StoredExperts* each = nullptr;  // [E]: where weights and vectors are, if not here; empty for experts without
+                                        // rows
   const float *b1 = nullptr, *b2 = nullptr;  // [E,F], [E,D], or null
   WeightView w1 = {}, w2 = {};               // [E,D,F], [E,F,D]; null if packed
   const void* panels = nullptr;              // packed weights in `layout`; null if plain
   PackedLayout layout = {};
   const float *scale1 = nullptr, *scale2 = nullptr;  // of int8: [E,F], [E,D]
 
-  WeightType type() const { return panels ? layout.type : WeightType::fp32; }
-  // W1[:, columns] and W2[columns, :] of an expert, starting at a chunk of the hidden layer
+  bool packed() const { return layout.panel > 0; }
+  WeightType type() const { return packed() ? layout.type : WeightType::fp32; }
+  // W1[:, columns] and W2[columns, :] of an expert, starting at a chunk of the hidden layer, and what belongs to them
   const void* first(int64_t expert, int64_t chunk) const {
-    return panels ? at(panels, expert * layout.expert_bytes() + layout.first_weights(chunk))
-                  : w1.at(expert, 0, chunk * kBlock);
+    if (each) return each[expert].first(0, chunk);
+    return packed() ? panel(expert, layout.first_weights(chunk)) : w1.at(expert, 0, chunk * kBlock);
   }
   const void* second(int64_t expert, int64_t chunk) const {
-    return panels ? at(panels, expert * layout.expert_bytes() + layout.second_weights(chunk))
-                  : w2.at(expert, chunk * kBlock, 0);
+    if (each) return each[expert].second(0, chunk);
+    return packed() ? panel(expert, layout.second_weights(chunk)) : w2.at(expert, chunk * kBlock, 0);
+  }
+  const float* first_bias(int64_t expert, int64_t chunk) const {
+    return each ? each[expert].first_bias(0, chunk) : at(b1, expert * shape.hidden + chunk * kBlock);
+  }
+  const float* second_bias(int64_t expert) const {
+    return each ? each[expert].second_bias(0) : at(b2, expert * shape.width);
+  }
+  const float* first_scale(int64_t expert, int64_t chunk) const {
+    return each ? each[expert].first_scale(0, chunk) : at(scale1, expert * shape.hidden + chunk * kBlock);
+  }
+  const float* second_scale(int64_t expert) const {
+    return each ? each[expert].second_scale(0) : at(scale2, expert * shape.width);
   }
 
  private:
-  static const void* at(const void* weights, int64_t byte) { return static_cast<const char*>(weights) + byte; }
+  const void* panel(int64_t expert, int64_t byte) const {
+    return static_cast<const char*>(panels) + expert * layout.expert_bytes() + byte;
+  }
+  static const float* at(const float* numbers, int64_t index) { return numbers ? numbers + index : nullptr; }
 };
 
 struct ExpertMlpForward {

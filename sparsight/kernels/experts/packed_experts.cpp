@@ -5,6 +5,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/kernels/experts/packed_tiles.h"
 #include "sparsight/kernels/kernels.h"
+#include "sparsight/kernels/memory/scratch.h"
 #include "sparsight/kernels/pack/pack_experts.h"
 #include "sparsight/kernels/threads/tasks.h"
 
@@ -133,16 +134,38 @@ StoredExperts PackedExperts::kernel_view(int64_t rows) const {
   return experts;
 }
 
-void PackedExperts::run(Threads& threads, const ExpertRowNumbers& rows, const float* tokens, Activation activation,
-                        const float* residual, float* out) const {
-  const StoredExperts experts = kernel_view(rows.map.rows);
-  const int64_t width = shape_.width;
+namespace {
+
+void run_stored(Threads& threads, const ExpertRowNumbers& rows, const StoredExperts& experts, const float* tokens,
+                Activation activation, const float* residual, float* out) {
+  const int64_t width = experts.shape.width;
 #if defined(__x86_64__)
-  if (in_tiles()) return packed_tiles_forward(threads, rows, experts, tokens, activation, residual, out);
+  if (experts.layout.panel == kTilePanelColumns)
+    return packed_tiles_forward(threads, rows, experts, tokens, activation, residual, out);
 #endif
   expert_mlp_forward(
       threads, rows, experts,
       {.tokens = tokens, .activation = activation, .residual = {.residual = residual, .width = width}, .out = out});
+}
+
+}  // namespace
+
+void PackedExperts::run(Threads& threads, const ExpertRowNumbers& rows, const float* tokens, Activation activation,
+                        const float* residual, float* out) const {
+  run_stored(threads, rows, kernel_view(rows.map.rows), tokens, activation, residual, out);
+}
+
+void PackedExperts::run_each(Threads& threads, const MlpShape& shape, const PackedExperts* const* each,
+                             const ExpertRowNumbers& rows, const float* tokens, Activation activation,
+                             const float* residual, float* out) {
+  std::pmr::vector<StoredExperts> stored(static_cast<size_t>(shape.experts), scratch());
+  StoredExperts experts;
+  for (int64_t e = 0; e < shape.experts; ++e)
+    if (each[e]) stored[static_cast<size_t>(e)] = experts = each[e]->kernel_view(rows.map.rows);
+  experts.shape = shape;
+  experts.shape.rows = rows.map.rows;
+  experts.each = stored.data();
+  run_stored(threads, rows, experts, tokens, activation, residual, out);
 }
 
 }  // namespace sparsight::cpu

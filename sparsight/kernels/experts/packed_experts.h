@@ -42,6 +42,10 @@ class PackedExperts {
   // out [N,D] = residual + the gate-weighted sum of each token's experts. residual: [N,D], or null.
   void run(Threads& threads, const ExpertRowNumbers& rows, const float* tokens, Activation activation,
            const float* residual, float* out) const;
+  // The same, with the same bits, where each expert is in a PackedExperts of its own: [E], those without rows null.
+  static void run_each(Threads& threads, const MlpShape& shape, const PackedExperts* const* each,
+                       const ExpertRowNumbers& rows, const float* tokens, Activation activation, const float* residual,
+                       float* out);
 
   const MlpShape& shape() const { return shape_; }
   WeightType type() const { return type_; }
@@ -51,7 +55,6 @@ class PackedExperts {
 
  private:
   bool is_plain() const { return layout_.panel == 0; }
-  bool in_tiles() const { return layout_.panel == kTilePanelColumns; }
   // The expert's matrices of plain ones.
   const float* plain_w1(int64_t expert) const { return w1_ + expert * shape_.width * shape_.hidden; }
   const float* plain_w2(int64_t expert) const { return w2_ + expert * shape_.width * shape_.hidden; }

@@ -40,12 +40,10 @@ void packed_tiles_forward(Threads& threads, const ExpertRowNumbers& rows, const 
                           const float* tokens, Activation activation, const float* residual, float* out) {
   const Kernels& kernel = kernels();
   const PackedLayout& layout = experts.layout;
-  const int64_t width = layout.width, hidden = layout.hidden, wide = layout.padded(layout.width);
+  const int64_t width = layout.width, wide = layout.padded(layout.width);
   const int64_t count = experts.shape.rows;
   const Plan plan = make_plan(rows.offset, experts.shape.experts, layout.chunks(), kernel.task_rows, threads.inside());
-  const float *b1 = experts.b1, *b2 = experts.b2;
-  const char* weights = static_cast<const char*>(experts.panels);
-  const auto task_weights = [&](const Task& task) { return weights + task.expert * layout.expert_bytes(); };
+  const auto weights = [](const void* panels) { return static_cast<const char*>(panels); };
   float* const row_out = row_results().floats(plan.parts * count * wide);
 
   run_tasks(threads, plan.size(), [&](int64_t number, const auto& claim) {
@@ -58,18 +56,17 @@ void packed_tiles_forward(Threads& threads, const ExpertRowNumbers& rows, const 
     float* const constants = scratch.constants.floats(wide + kBlock);
     TileGemm down;
     down.columns = wide;
-    const float* const bias2 = padded_copy(b2 ? b2 + task.expert * width : nullptr, width, wide, constants);
+    const float* const bias2 = padded_copy(experts.second_bias(task.expert), width, wide, constants);
 
     for (int64_t c = task.chunk; c < task.chunk_end; ++c) {
       const int64_t columns = layout.chunk_columns(c), padded = layout.padded(columns);
-      const int64_t first = task.expert * hidden + c * kBlock;
       const TileRows active = space_for(task.count, padded, scratch.active);
       TileGemm up;
       up.a = in;
-      up.b = task_weights(task) + layout.first_weights(c);
+      up.b = weights(experts.first(task.expert, c));
       up.columns = padded;
-      up.bias = padded_copy(b1 ? b1 + first : nullptr, columns, padded, constants + wide);
-      up.prefetch = task_weights(task) + layout.second_weights(c);
+      up.bias = padded_copy(experts.first_bias(task.expert, c), columns, padded, constants + wide);
+      up.prefetch = weights(experts.second(task.expert, c));
       tile_gemm_activation(up, activation, kernel, active);
 
       down.a = active;
@@ -77,9 +74,9 @@ void packed_tiles_forward(Threads& threads, const ExpertRowNumbers& rows, const 
       down.bias = c == 0 ? bias2 : nullptr;
       down.prefetch = nullptr;
       if (c + 1 < task.chunk_end) {
-        down.prefetch = task_weights(task) + layout.first_weights(c + 1);
+        down.prefetch = weights(experts.first(task.expert, c + 1));
       } else if (const Task* upcoming = plan.find(claim())) {
-        down.prefetch = task_weights(*upcoming) + layout.first_weights(upcoming->chunk);
+        down.prefetch = weights(experts.first(upcoming->expert, upcoming->chunk));
       }
       tile_gemm(down, c > task.chunk, row_out + (task.part * count + task.first) * wide, wide);
     }
