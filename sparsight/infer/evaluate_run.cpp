@@ -54,9 +54,7 @@ Json evaluate_run(const EvaluateRunOptions& options, const MakePredictor& make_p
   const DataSplits splits = make_component(data_sets(), config, "data", DataContext{static_cast<uint64_t>(run.seed)});
   const DataSetPtr data = named_split(splits, options.split);
   if (!data || data->size() == 0) fail("the dataset has no ", options.split, " split; choose another with --split");
-  if (data->info().classes.size() != loaded.data.classes.size())
-    fail("the dataset has ", data->info().classes.size(), " classes, but the model was trained on ",
-         loaded.data.classes.size());
+  check_classes(loaded, data->info());
   const auto loader = evaluation_loader(data, loaded.eval_transforms, read_section<LoaderOptions>(config, "loader"));
   const bool bf16 =
       loaded.model && options.weights.empty() && use_bf16(read_section<TrainOptions>(config, "train").precision);

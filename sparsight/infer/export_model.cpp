@@ -57,9 +57,7 @@ Calibration calibration(const ExportRequest& request, const LoadedModel& loaded)
        request.split.empty() ? std::vector<std::string>{"val", "test"} : std::vector{request.split}) {
     DataSetPtr data = named_split(splits, name);
     if (!data || data->size() == 0) continue;
-    if (data->info().classes.size() != loaded.data.classes.size())
-      fail("the dataset has ", data->info().classes.size(), " classes, but the model was trained on ",
-           loaded.data.classes.size());
+    check_classes(loaded, data->info());
     const int64_t all = data->size(), count = request.images > 0 ? std::min(request.images, all) : all;
     std::vector<int64_t> indices;
     for (int64_t i = 0; i < count; ++i) indices.push_back(i * all / count);
@@ -79,8 +77,8 @@ BestClasses answers(const LoadedModel& loaded, const Calibration& on, const std:
   return best;
 }
 
-Json comparison(const ExportRequest& request, const LoadedModel& original, const LoadedModel& exported) {
-  const Calibration on = calibration(request, original);
+Json comparison(const ExportRequest& request, const Calibration& on, const LoadedModel& original,
+                const LoadedModel& exported) {
   const BestClasses before = answers(original, on, "fp32"), after = answers(exported, on, exported.weight_type);
   int64_t equal = 0;
   for (size_t i = 0; i < before.classes.size(); ++i) equal += before.classes[i] == after.classes[i] ? 1 : 0;
@@ -98,9 +96,7 @@ Json comparison(const ExportRequest& request, const LoadedModel& original, const
 }
 
 // Replaces the model by a program whose steps are in different types. Returns how many are in each.
-Json choose_types(const ExportRequest& request, LoadedModel& loaded) {
-  if (!request.compares) fail_usage("--weights auto compares answers; leave out --no-compare");
-  const Calibration on = calibration(request, loaded);
+Json choose_types(const ExportRequest& request, const Calibration& on, LoadedModel& loaded) {
   const auto loader =
       evaluation_loader(on.data, loaded.eval_transforms, read_section<LoaderOptions>(loaded.config, "loader"));
   loader->start(0);
@@ -135,20 +131,22 @@ Json export_model(const ExportRequest& request, const std::function<void(const L
   const ModelRequest model{request.path, request.checkpoint, request.overrides, request.bare, request.compares};
   LoadedModel exported = load_model_or_weights(model);
   apply_threads(read_section<RunOptions>(exported.config, "run"));
-  const auto all = std::numeric_limits<int64_t>::max();
   if (!exported.model) fail(printable(request.path), " is exported already; export the run that it is of");
   if (check) check(exported);
+  if (request.weights == "auto" && !request.compares)
+    fail_usage("--weights auto compares answers; leave out --no-compare");
+  const auto all = std::numeric_limits<int64_t>::max();
   LoadedModel original = exported;
-  Json result{{"file", printable(out)}, {"weights", request.weights}};
+  std::optional<Calibration> on;
+  if (request.compares) on = calibration(request, exported);
+  Json result{{"file", printable(out)}, {"weights", request.weights}}, measured = Json::object();
   if (request.weights == "auto")
-    result["types"] = choose_types(request, exported);
+    result["types"] = choose_types(request, *on, exported);
   else
     compile(exported, all, request.weights);
-  if (!exported.program) fail("there is no program of ", printable(request.path));
-  Json measured = Json::object();
-  if (request.compares) {
+  if (on) {
     compile(original, all);
-    measured = comparison(request, original, exported);
+    measured = comparison(request, *on, original, exported);
   }
   if (request.format == "onnx") {
     AtomicFile file(out);

@@ -137,7 +137,7 @@ TransformPipeline eval_pipeline(const Json& config) {
 LoadedModel make_loaded_model(Checkpoint checkpoint, const std::string& path,
                               const std::vector<std::string>& overrides) {
   LoadedModel loaded = described_model(checkpoint, path, overrides);
-  const Json own = resolved_config(checkpoint);
+  const Json own = overrides.empty() ? loaded.config : resolved_config(checkpoint);
   UsedWeights weights = weights_for_use(checkpoint, own);
   loaded.weights = weights.kind;
   const PixelStatistics trained = eval_pipeline(own).statistics(), requested = loaded.eval_transforms.statistics();
@@ -202,6 +202,12 @@ LoadedModel described_model(const Checkpoint& checkpoint, const std::string& pat
   loaded.eval_transforms = eval_pipeline(loaded.config);
   loaded.shape = trained_shape(checkpoint, loaded);
   return loaded;
+}
+
+void check_classes(const LoadedModel& loaded, const DataInfo& dataset) {
+  if (dataset.classes.size() != loaded.data.classes.size())
+    fail("the dataset has ", dataset.classes.size(), " classes, but the model was trained on ",
+         loaded.data.classes.size());
 }
 
 ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data) {

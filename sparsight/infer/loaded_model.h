@@ -57,6 +57,9 @@ LoadedModel load_model(const std::string& path, const std::string& which = "",
 LoadedModel described_model(const Checkpoint& checkpoint, const std::string& path,
                             const std::vector<std::string>& overrides);
 
+// Raises Error for a dataset that has not as many classes as the one that the model was trained on.
+void check_classes(const LoadedModel& loaded, const DataInfo& dataset);
+
 // What a routing record says about the model: {"checkpoint", "step", "weights", "classes"}.
 Json routing_source(const LoadedModel& loaded);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
 #include "sparsight/core/progress.h"
 #include "sparsight/ops/torch_threads.h"
 #include "sparsight/ops/weight_type.h"
@@ -20,6 +22,7 @@ Answers answers(const engine::Program& program, const std::vector<Batch>& batche
   Answers all;
   engine::Session session;
   for (const Batch& batch : batches) {
+    if (interrupted()) fail("interrupted while choosing types; nothing was written");
     const at::Tensor pixels = batch.images.contiguous(), labels = batch.labels.contiguous();
     const int64_t count = pixels.size(0), classes = program.classes();
     const engine::Answer answer =
@@ -99,8 +102,11 @@ MixedTypes mix_types(engine::Program fp32, engine::Program bf16, engine::Program
   Mixture mixture(std::move(fp32), std::move(bf16), std::move(int8));
   const Answers expected = answers(mixture.program(), batches);
   const std::vector<size_t> order = by_error(mixture, expected.logits, batches);
-  const auto fits = [&](size_t count, WeightType others) {
+  const auto set = [&](size_t count, WeightType others) {
     for (size_t i = 0; i < order.size(); ++i) mixture.set(order[i], i < count ? WeightType::int8 : others);
+  };
+  const auto fits = [&](size_t count, WeightType others) {
+    set(count, others);
     return expected.accuracy() - answers(mixture.program(), batches).accuracy() <= max_drop;
   };
   for (const WeightType others : {WeightType::bf16, WeightType::fp32}) {
@@ -113,7 +119,7 @@ MixedTypes mix_types(engine::Program fp32, engine::Program bf16, engine::Program
       else
         high = middle - 1;
     }
-    fits(low, others);
+    set(low, others);
     break;
   }
   MixedTypes mixed{engine::Program(mixture.take()), {}};

@@ -25,9 +25,7 @@ DataSetPtr load_split(const LoadedModel& loaded, const std::string& split) {
   const DataSplits splits = make_component(data_sets(), loaded.config, "data", DataContext{seed});
   DataSetPtr data = named_split(splits, split);
   if (!data || data->size() == 0) fail("the dataset has no ", split_name(split), " images; choose another --split");
-  if (data->info().classes.size() != loaded.data.classes.size())
-    fail("the dataset has ", data->info().classes.size(), " classes, but the model was trained on ",
-         loaded.data.classes.size());
+  check_classes(loaded, data->info());
   return data;
 }
 

@@ -120,9 +120,7 @@ CountedConfusion held_out_confusion(const HeldOutRequest& request) {
       make_component(data_sets(), loaded.config, "data", DataContext{static_cast<uint64_t>(run.seed)});
   check_held_out(splits, request.split, "the run " + printable(request.run));
   const DataSetPtr images = named_split(splits, request.split);
-  if (images->info().classes.size() != loaded.data.classes.size())
-    fail("the dataset has ", images->info().classes.size(), " classes, but the model was trained on ",
-         loaded.data.classes.size());
+  check_classes(loaded, images->info());
   std::vector<int64_t> apart =
       positions_apart(*images, "validation", {{"training", splits.train}, {"test", splits.test}});
   const int64_t left_out = images->size() - std::ssize(apart);
