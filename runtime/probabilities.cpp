@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sparsight/engine/routers/top_k.h"
+
 namespace sparsight::runtime {
 
 void write_probabilities(const float* logits, int64_t classes, bool independent, float* probabilities) {
   if (independent) {
-    for (int64_t k = 0; k < classes; ++k)
-      probabilities[k] = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(logits[k]))));
+    std::transform(logits, logits + classes, probabilities, engine::sigmoid);
     return;
   }
   const double most = *std::max_element(logits, logits + classes);

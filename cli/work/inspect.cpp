@@ -49,7 +49,7 @@ Json description(const std::string& path) {
           {"provenance", header.provenance}};
 }
 
-std::string text_or_dash(const Json& step, const char* key) {
+std::string cell(const Json& step, const char* key) {
   const Json& value = member(step, key);
   return value.is_null() ? "" : value.is_string() ? printable(value.get<std::string>()) : value.dump();
 }
@@ -72,9 +72,8 @@ void print(const Json& about) {
   Rows rows{{"step", "kind", "layer", "router", "experts", "writes", "bytes"}};
   for (size_t i = 0; i < about["steps"].size(); ++i) {
     const Json& step = about["steps"][i];
-    rows.push_back({std::to_string(i), text_or_dash(step, "kind"), text_or_dash(step, "layer"),
-                    text_or_dash(step, "router"), text_or_dash(step, "experts"), text_or_dash(step, "writes"),
-                    grouped(step["bytes"].get<int64_t>())});
+    rows.push_back({std::to_string(i), cell(step, "kind"), cell(step, "layer"), cell(step, "router"),
+                    cell(step, "experts"), cell(step, "writes"), grouped(step["bytes"].get<int64_t>())});
   }
   output() << "\n" << aligned(rows);
   if (const Json& columns = about["expert_columns"]; !columns.empty())

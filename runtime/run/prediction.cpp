@@ -1,21 +1,15 @@
 #include "runtime/run/prediction.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace sparsight::run {
 namespace {
 
 LayerExperts used_experts(const infer::Routing& routing) {
-  std::vector<double> counts(static_cast<size_t>(routing.raw.experts));
-  double total = 0;
+  std::vector<int64_t> counts(static_cast<size_t>(routing.raw.experts));
   for (size_t a = 0; a < routing.size(); ++a)
-    if (routing.kept(a)) ++counts[static_cast<size_t>(routing.expert()[a])], ++total;
-  LayerExperts layer{routing.layer(), {}};
-  for (size_t e = 0; e < counts.size(); ++e)
-    if (counts[e] > 0) layer.shares.push_back({static_cast<int64_t>(e), counts[e] / total});
-  std::ranges::stable_sort(layer.shares, std::ranges::greater(), &ExpertShare::share);
-  return layer;
+    if (routing.kept(a)) ++counts[static_cast<size_t>(routing.expert()[a])];
+  return rank_experts(routing.layer(), counts);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "sparsight/engine/prediction.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/number_text.h"
@@ -12,6 +14,15 @@ namespace {
 constexpr size_t kNamedExperts = 3;
 
 }  // namespace
+
+LayerExperts rank_experts(const std::string& layer, const std::vector<int64_t>& counts) {
+  const auto total = static_cast<double>(std::accumulate(counts.begin(), counts.end(), int64_t{0}));
+  LayerExperts ranked{layer, {}};
+  for (size_t e = 0; e < counts.size(); ++e)
+    if (counts[e] > 0) ranked.shares.push_back({static_cast<int64_t>(e), static_cast<double>(counts[e]) / total});
+  std::ranges::stable_sort(ranked.shares, std::ranges::greater(), &ExpertShare::share);
+  return ranked;
+}
 
 std::string to_text(const PredictionSummary& prediction) {
   std::string text = prediction.image + ": ";

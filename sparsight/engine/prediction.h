@@ -39,6 +39,9 @@ struct PredictionSummary {
   std::vector<LayerExperts> layers;       // one per decision
 };
 
+// The experts that were used, the most used first. counts: [E], how many kept assignments each has.
+LayerExperts rank_experts(const std::string& layer, const std::vector<int64_t>& counts);
+
 // The text of stdout, and a JSON object: {"image", "class", "label", "probability", "classes": [...], "experts":
 // {...}}, of guided routers also "super_classes": {layer: {"super_class", "number", "probability"}}.
 std::string to_text(const PredictionSummary& prediction);

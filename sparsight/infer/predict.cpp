@@ -9,15 +9,11 @@ namespace sparsight {
 namespace {
 
 LayerExperts layer_experts(const Routing& routing) {
-  const at::Tensor counts = at::bincount(routing.expert.masked_select(routing.kept), {}, routing.experts).cpu();
-  const double total = std::max<double>(1, counts.sum().item<double>());
-  LayerExperts layer{routing.layer, {}};
-  for (int64_t e = 0; e < routing.experts; ++e)
-    if (const int64_t count = counts[e].item<int64_t>(); count > 0)
-      layer.shares.push_back({e, static_cast<double>(count) / total});
-  std::stable_sort(layer.shares.begin(), layer.shares.end(),
-                   [](const ExpertShare& a, const ExpertShare& b) { return a.share > b.share; });
-  return layer;
+  const at::Tensor counts = at::bincount(routing.expert.masked_select(routing.kept), {}, routing.experts)
+                                .to(at::kCPU, at::kLong)
+                                .contiguous();
+  return rank_experts(routing.layer,
+                      {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + counts.numel()});
 }
 
 // routing: of one image.
