@@ -1,32 +1,41 @@
 #include "sparsight/ops/packed_experts.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/ones_like.h>
-#include <ATen/ops/where.h>
+#include <ATen/ops/empty.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/kernels/experts/packed_tiles.h"
 #include "sparsight/kernels/kernels.h"
+#include "sparsight/kernels/pack/stored_matrix.h"
+#include "sparsight/kernels/threads/tasks.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
 #include "sparsight/ops/cpu/pack_weights.h"
+#include "sparsight/ops/torch_threads.h"
 
 namespace sparsight {
 namespace {
 
-// The largest |weight| of each output channel / 127; 1 where all are 0. [E,I,O] -> [E,O]
-at::Tensor channel_scale(const at::Tensor& weight) {
-  if (weight.size(1) == 0) return at::ones({weight.size(0), weight.size(2)}, weight.options());
-  const at::Tensor scale = weight.abs().amax(1) / 127;
-  return at::where(scale == 0, at::ones_like(scale), scale).contiguous();
-}
-
-// If the scale is not finite, 0 is stored, so that the channel becomes NaN.
-at::Tensor to_int8(const at::Tensor& weight, const at::Tensor& scale) {
-  return (weight / scale.unsqueeze(1)).round().clamp(-127, 127).nan_to_num().to(at::kChar).contiguous();
+// weight: [E,I,O] fp32. Returns it in the type, and the scales [E,O] of int8.
+std::pair<at::Tensor, at::Tensor> rounded(const at::Tensor& weight, WeightType type) {
+  if (type == WeightType::fp32) return {weight.detach().contiguous(), {}};
+  const at::Tensor from = weight.detach().to(at::kCPU).contiguous();
+  const int64_t experts = from.size(0), rows = from.size(1), columns = from.size(2);
+  const bool scaled = type == WeightType::int8;
+  const at::Tensor to = at::empty(from.sizes(), from.options().dtype(cpu::stored_type(type))),
+                   scale = scaled ? at::empty({experts, columns}, from.options()) : at::Tensor();
+  cpu::run_tasks(cpu::torch_threads(), experts, [&](int64_t e, const auto&) {
+    cpu::StoredMatrix matrix(from.const_data_ptr<float>() + e * rows * columns, type, rows, columns,
+                             cpu::Outputs::columns);
+    const int64_t bytes = matrix.view().bytes();
+    std::copy_n(static_cast<const char*>(matrix.data()), bytes, static_cast<char*>(to.data_ptr()) + e * bytes);
+    if (scaled) std::ranges::copy(matrix.scale(), scale.data_ptr<float>() + e * columns);
+  });
+  return {to.to(weight.device()), scaled ? scale.to(weight.device()) : scale};
 }
 
 // [E,O], or undefined. A plain clone would keep the strides.
@@ -98,15 +107,8 @@ PackedExperts pack_expert_weights(const ExpertMlpWeights& w, WeightType type) {
   packed.width = w.w1.size(1);
   packed.hidden = w.w1.size(2);
   packed.weights = {{}, own_bias(w.b1), {}, own_bias(w.b2)};
-  if (type == WeightType::int8) {
-    packed.scale1 = channel_scale(w.w1);
-    packed.scale2 = channel_scale(w.w2);
-    packed.weights.w1 = to_int8(w.w1, packed.scale1);
-    packed.weights.w2 = to_int8(w.w2, packed.scale2);
-  } else {
-    packed.weights.w1 = w.w1.detach().to(cpu::stored_type(type)).contiguous();
-    packed.weights.w2 = w.w2.detach().to(cpu::stored_type(type)).contiguous();
-  }
+  std::tie(packed.weights.w1, packed.scale1) = rounded(w.w1, type);
+  std::tie(packed.weights.w2, packed.scale2) = rounded(w.w2, type);
   pack(packed, best_order(packed));
   return packed;
 }

@@ -137,7 +137,7 @@ class Packed(unittest.TestCase):
                                     (0, torch.randn(D), r"experts need tokens \[N,D\]"),
                                     (1, torch.full((S, 2), E), "expert"),
                                     (3, [], "are 7 tensors, got 0"),
-                                    (4, "int8", "packed experts need"),
+                                    (4, "int8", "packed experts need|packed in tiles as bf16 only"),
                                     (5, "diagonal", "unknown order of packed experts .diagonal."),
                                     (6, F + 64, "packed experts need"),
                                     (6, -1, "packed experts need 1 to"),

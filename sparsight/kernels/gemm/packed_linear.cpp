@@ -5,30 +5,6 @@
 #include <new>
 
 namespace sparsight::cpu {
-namespace {
-
-int64_t rounded(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
-// Calls store(index in the panels, output, input) for every weight.
-template <class Store>
-void for_weights(int64_t inputs, int64_t outputs, int64_t together, const Store& store) {
-  const int64_t rows = rounded(inputs, together);
-  for (int64_t j = 0; j < outputs; ++j) {
-    const int64_t panel = j / kPanelColumns * rows, column = j % kPanelColumns;
-    for (int64_t l = 0; l < inputs; ++l)
-      store((panel + l / together * together) * kPanelColumns + column * together + l % together, j, l);
-  }
-}
-
-// Calls body(0 of the type's stored number).
-template <class Body>
-void with_type(WeightType type, const Body& body) {
-  if (type == WeightType::fp32) return body(float{});
-  if (type == WeightType::bf16) return body(uint16_t{});
-  body(int8_t{});
-}
-
-}  // namespace
 
 void PackedLinear::Free::operator()(void* memory) const { std::free(memory); }
 
@@ -49,35 +25,17 @@ PackedLinear::PackedLinear(const MatrixView& weight, const float* bias, int64_t 
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes(), 64));
   panels_.reset(std::aligned_alloc(64, (size + 63) / 64 * 64));
   if (!panels_) throw std::bad_alloc();
-  std::fill_n(static_cast<char*>(panels_.get()), size, '\0');
-  if (type_ == WeightType::fp32) {
-    kernels().pack_panels({static_cast<const float*>(weight.data), inputs_, /*transposed=*/true, inputs_, outputs_,
-                           type_, panels_.get()});
-    return;
-  }
-  with_type(type_, [&](auto number) {
-    using T = decltype(number);
-    const T* const from = static_cast<const T*>(weight.data);
-    T* const to = static_cast<T*>(panels_.get());
-    for_weights(inputs_, outputs_, together_,
-                [&](int64_t index, int64_t j, int64_t l) { to[index] = from[j * inputs_ + l]; });
-  });
+  pack_panels(order(), {inputs_, outputs_, 1, inputs_}, weight.data, panels_.get());
 }
 
 StoredMatrix PackedLinear::stored() const {
   StoredMatrix out(type_, outputs_, inputs_, Outputs::rows);
   out.scale() = scale_;
-  with_type(type_, [&](auto number) {
-    using T = decltype(number);
-    const T* const from = static_cast<const T*>(panels_.get());
-    T* const to = static_cast<T*>(out.data());
-    for_weights(inputs_, outputs_, together_,
-                [&](int64_t index, int64_t j, int64_t l) { to[j * inputs_ + l] = from[index]; });
-  });
+  unpack_panels(order(), {inputs_, outputs_, 1, inputs_}, panels_.get(), out.data());
   return out;
 }
 
-int64_t PackedLinear::bytes() const { return rounded(outputs_, kPanelColumns) * panel_rows() * element_bytes(type_); }
+int64_t PackedLinear::bytes() const { return order().bytes(inputs_, outputs_); }
 
 Gemm PackedLinear::gemm(int64_t first, int64_t count) const {
   Gemm p;

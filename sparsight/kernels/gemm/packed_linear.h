@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "sparsight/kernels/pack/panels.h"
 #include "sparsight/kernels/pack/stored_matrix.h"
 
 namespace sparsight::cpu {
@@ -44,7 +45,8 @@ class PackedLinear {
   struct Free {
     void operator()(void* memory) const;
   };
-  int64_t panel_rows() const { return (inputs_ + together_ - 1) / together_ * together_; }
+  PanelOrder order() const { return panel_order(type_, together_); }
+  int64_t panel_rows() const { return order().padded_rows(inputs_); }
 
   int64_t inputs_ = 0, outputs_ = 0, together_ = 1;
   WeightType type_ = WeightType::fp32;
