@@ -30,26 +30,25 @@ def multiply_adds(options, depth, width, routing):
     return count + (width * options.experts if routing == "mobile" else 0)
 
 
+def make_package(build, folder):
+    """The Python package with the library of that build."""
+    library = build / "runtime/libsparsight_infer.so"
+    if not library.exists():
+        sys.exit(f"error: {library} is missing; build the target sparsight_infer_shared")
+    shutil.copytree(ROOT / "python/infer/sparsight_infer", folder / "sparsight_infer")
+    (folder / "sparsight_infer" / library.name).symlink_to(library.resolve())
+
+
 class Models:
     """Files of the models, in a folder of their own."""
 
     def __init__(self, options, folder):
         self.options, self.folder = options, pathlib.Path(folder)
         self.shape = [3, options.side, options.side]
-        package = self.folder / "package/sparsight_infer"
-        shutil.copytree(ROOT / "python/infer/sparsight_infer", package)
-        library = options.build / "runtime/libsparsight_infer.so"
-        for needed in (
-            library,
-            options.build / "tests/sparsight_write_small_vit",
-            options.build / "runtime/sparsight-run",
-        ):
-            if not needed.exists():
-                sys.exit(
-                    f"error: {needed} is missing; build the targets sparsight_infer_shared, sparsight_run and "
-                    "sparsight_write_small_vit"
-                )
-        (package / library.name).symlink_to(library.resolve())
+        for needed in ("tests/sparsight_write_small_vit", "runtime/sparsight-run"):
+            if not (options.build / needed).exists():
+                sys.exit(f"error: {options.build / needed} is missing; build the target of that name")
+        make_package(options.build, self.folder / "package")
 
     def write(self, size, routing):
         """The folder of a model with its files, pixels and our logits of them."""
