@@ -27,7 +27,9 @@ void add_train(CLI::App& app) {
   CLI::App* verb = add_verb(app, "train", "Train a model from a configuration file into a run folder",
                             "sparsight train configs/demo.toml --out runs/demo\n"
                             "sparsight train configs/demo.toml --set train.epochs=2 --set router.k=1 --out runs/short\n"
-                            "sparsight train --resume runs/demo");
+                            "sparsight train --resume runs/demo\n"
+                            "sparsight train configs/demo.toml --processes 2          (docs/several_processes.md)\n"
+                            "torchrun --no-python --nproc-per-node 2 sparsight train configs/demo.toml");
   arguments->config.declare(verb);
   verb->add_option("--out", arguments->out, "Run folder to create (default: runs/<name of the configuration>)")
       ->type_name("DIR");
@@ -42,6 +44,16 @@ void add_train(CLI::App& app) {
                    "What to do if the loss is NaN or infinite: stop (default) or skip (the step)");
   verb->add_flag("--allow-changed-config", arguments->allow_changed_config,
                  "Resume even if config.toml was changed after the last checkpoint");
+  verb->add_option("--processes", arguments->processes,
+                   "Train with so many processes on this machine, each on train.accumulate batches of every step: the "
+                   "same bits as one process with as many times train.accumulate")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
+      ->type_name("N");
+  verb->add_option("--max-restarts", arguments->max_restarts,
+                   "With --processes: how often all start again from the last checkpoint after one was killed")
+      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
+      ->capture_default_str()
+      ->type_name("N");
   verb->callback([arguments] {
     check_train(*arguments);
     run_train(*arguments);

@@ -10,6 +10,7 @@ namespace sparsight::cli {
 struct TrainArguments {
   ConfigArguments config;
   std::string out, resume, init_from, on_nan;
+  int64_t processes = 0, max_restarts = 3;
   bool overwrite = false, allow_changed_config = false, allow_missing = false;
 };
 

@@ -13,6 +13,8 @@
 #include "sparsight/core/machine.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/dist/join.h"
+#include "sparsight/dist/probe.h"
 #include "sparsight/kernels/isa/isa.h"
 
 namespace sparsight::cli {
@@ -77,6 +79,20 @@ void look_at_data(Findings& findings) {
     findings.fact(cat("data: ", printable(root)));
 }
 
+void look_at_ranks(Findings& findings) {
+  constexpr int64_t kNumbers = 1'000'000;
+  if (!dist::is_available())
+    return findings.note(
+        "no collectives for several processes (--processes, torchrun): install libgloo-dev and build again");
+  try {
+    const double seconds = dist::two_rank_sum_seconds(kNumbers);
+    findings.fact(cat("several processes: gloo; two sum up a million gradients in ",
+                      static_cast<int>(seconds * 1e4) / 10.0, " ms"));
+  } catch (const Error& error) {
+    findings.problem(cat("several processes: ", error.what()));
+  }
+}
+
 }  // namespace
 
 void run_doctor() {
@@ -85,6 +101,7 @@ void run_doctor() {
   look_at_processor(findings);
   look_at_memory(findings);
   look_at_data(findings);
+  look_at_ranks(findings);
   if (findings.problems > 0) fail(findings.problems, findings.problems == 1 ? " problem" : " problems", ", see above");
   output() << "ok\n";
 }

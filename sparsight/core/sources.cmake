@@ -16,6 +16,7 @@ torch_free_sources(
   core/number_text.cpp
   core/options.cpp
   core/printable.cpp
+  core/private_folder.cpp
   core/printable_stream.cpp
   core/progress.cpp
   core/random.cpp

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -20,7 +21,8 @@
 
 namespace sparsight {
 
-// Threads that prepare the batches first .. count-1 and deliver them in order, at most `prefetch` ahead.
+// Threads that prepare the batches first, first + stride, ... of an epoch and deliver them in order, at most `prefetch`
+// ahead.
 class Loader::Workers {
  public:
   Workers(const Loader& loader, int64_t first) : loader_(loader), taken_(first), handed_out_(first) {
@@ -47,7 +49,8 @@ class Loader::Workers {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return ready_.count(handed_out_) > 0; });
     Result result = std::move(ready_.at(handed_out_));
-    ready_.erase(handed_out_++);
+    ready_.erase(handed_out_);
+    handed_out_ += loader_.stride_;
     lock.unlock();
     changed_.notify_all();
     if (result.error) std::rethrow_exception(result.error);
@@ -63,13 +66,14 @@ class Loader::Workers {
   void work() {
     at::NoGradGuard no_grad;
     const OneComputeThread one_thread;
+    const int64_t ahead = loader_.options_.prefetch * loader_.stride_;
     while (true) {
       int64_t batch;
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stop_ || taken_ - handed_out_ < loader_.options_.prefetch; });
+        changed_.wait(lock, [&] { return stop_ || taken_ - handed_out_ < ahead; });
         if (stop_ || taken_ >= loader_.batches_per_epoch()) return;
-        batch = taken_++;
+        batch = std::exchange(taken_, taken_ + loader_.stride_);
       }
       Result result;
       try {
@@ -153,10 +157,10 @@ void Loader::set_domain_transforms(const std::vector<bool>& domains, TransformPi
   other_transforms_ = std::move(transforms);
 }
 
-void Loader::start(int64_t epoch, int64_t first_batch) {
+void Loader::start(int64_t epoch, int64_t first_batch, int64_t stride) {
   workers_.reset();
   epoch_ = epoch;
-  next_batch_ = first_batch;
+  next_batch_ = first_batch, stride_ = stride;
   order_ =
       repeated(epoch_order(options_.sampling, *data_, options_.class_weights, seed_, epoch, fewest_samples(options_)),
                options_.views);
@@ -165,7 +169,7 @@ void Loader::start(int64_t epoch, int64_t first_batch) {
 
 std::optional<Batch> Loader::next() {
   if (next_batch_ >= batches_per_epoch()) return std::nullopt;
-  const int64_t batch = next_batch_++;
+  const int64_t batch = std::exchange(next_batch_, next_batch_ + stride_);
   Prepared prepared;
   if (workers_) {
     prepared = workers_->next();

@@ -55,8 +55,9 @@ class Loader {
   // From the next start() on, images of these domains ([domains of the data]) go through `transforms` instead.
   void set_domain_transforms(const std::vector<bool>& domains, TransformPipeline transforms);
 
-  // (Re)starts at a batch of an epoch; batches that are still being prepared are dropped.
-  void start(int64_t epoch, int64_t first_batch = 0);
+  // (Re)starts at a batch of an epoch, of whose batches every stride-th one follows; batches that are still being
+  // prepared are dropped.
+  void start(int64_t epoch, int64_t first_batch = 0, int64_t stride = 1);
   int64_t epoch() const { return epoch_; }
 
   // The next batch of the epoch, or nothing at its end. An error of a worker (an unreadable image) is raised here; an
@@ -85,7 +86,7 @@ class Loader {
   BatchTransform batch_transform_;
   LoaderOptions options_;
   uint64_t seed_;
-  int64_t epoch_ = 0, next_batch_ = 0;
+  int64_t epoch_ = 0, next_batch_ = 0, stride_ = 1;
   std::vector<int64_t> order_;
   TransformPipeline other_transforms_;
   std::vector<bool> has_other_transforms_;  // [domains], or {}: none

@@ -39,16 +39,18 @@ EndlessLoader domain_loader(const DataSetPtr& data, const Domain& domain, const 
 EndlessLoader::EndlessLoader(std::unique_ptr<Loader> loader, at::Tensor positions)
     : loader_(std::move(loader)), positions_(std::move(positions)) {}
 
-void EndlessLoader::start(int64_t batches) {
-  loader_->start(batches / batches_per_epoch(), batches % batches_per_epoch());
+void EndlessLoader::start(int64_t batches, int64_t stride) {
+  next_ = batches, stride_ = stride;
+  loader_->start(batches / batches_per_epoch(), batches % batches_per_epoch(), stride);
 }
 
 Batch EndlessLoader::next() {
   std::optional<Batch> batch = loader_->next();
   if (!batch) {
-    loader_->start(loader_->epoch() + 1);
+    start(next_, stride_);
     batch = loader_->next();
   }
+  next_ += stride_;
   if (positions_.defined()) batch.value().indices = positions_.index_select(0, batch->indices);
   return std::move(batch.value());
 }

@@ -13,8 +13,8 @@ class EndlessLoader {
 
   int64_t batches_per_epoch() const { return loader_->batches_per_epoch(); }
 
-  // Continues as if `batches` had been taken.
-  void start(int64_t batches);
+  // Continues as if `batches` had been taken, with every stride-th batch from there on.
+  void start(int64_t batches, int64_t stride = 1);
   Batch next();
 
   int64_t unreadable() const { return loader_->unreadable(); }
@@ -22,6 +22,7 @@ class EndlessLoader {
  private:
   std::unique_ptr<Loader> loader_;
   at::Tensor positions_;
+  int64_t next_ = 0, stride_ = 1;  // batches are numbered across epochs
 };
 
 // One loader, or with options.per_domain one for each domain of `data` that has images, in the order of domains; each

@@ -1,6 +1,7 @@
 #include "sparsight/nn/batch_norm.h"
 
 #include <cmath>
+#include <utility>
 
 namespace sparsight {
 
@@ -11,22 +12,42 @@ double kept_fraction(const BatchNormOptions& options, int64_t batches) {
   return options.momentum * (1 - std::pow(options.momentum, seen)) / (1 - std::pow(options.momentum, seen + 1));
 }
 
+namespace {
+
+thread_local CollectedMoments* collected = nullptr;
+
+}  // namespace
+
+CollectedMoments::CollectedMoments() : before_(std::exchange(collected, this)) {}
+CollectedMoments::~CollectedMoments() { collected = before_; }
+
+void BatchMoments::update_averages() const {
+  const torch::NoGradGuard no_grad;
+  const double kept = kept_fraction(options, norm.batches.item<int64_t>());
+  const auto update = [&](const at::Tensor& average, const at::Tensor& of_batch) {
+    at::Tensor(average).copy_(kept * average.to(torch::kDouble) + (1 - kept) * of_batch.to(torch::kDouble));
+  };
+  update(norm.running_mean, mean);
+  update(norm.running_var, variance);
+  at::Tensor(norm.batches).add_(1);
+}
+
 at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& norm, const BatchNormOptions& options,
                       bool batch_statistics) {
   const at::ScalarType type = at::isReducedFloatingType(x.scalar_type()) ? torch::kFloat : x.scalar_type();
-  at::Tensor mean = norm.running_mean.to(type), var = norm.running_var.to(type);
   // torch reads some of these as contiguous, whatever their strides.
   const auto ready = [&](const at::Tensor& t) { return t.to(type).contiguous(); };
-  const double kept = batch_statistics ? kept_fraction(options, norm.batches.item<int64_t>()) : 1;
-  const at::Tensor y = at::batch_norm(ready(x), ready(norm.weight), ready(norm.bias), mean, var, batch_statistics,
-                                      1 - kept, options.epsilon, /*cudnn_enabled=*/false);
+  at::Tensor mean = norm.running_mean.to(type), variance = norm.running_var.to(type);
+  if (batch_statistics) mean = at::zeros_like(mean), variance = at::ones_like(variance);
+  // With a momentum of 1 torch's running averages are the moments of the batch.
+  const at::Tensor y = at::batch_norm(ready(x), ready(norm.weight), ready(norm.bias), mean, variance, batch_statistics,
+                                      /*momentum=*/1, options.epsilon, /*cudnn_enabled=*/false);
   if (batch_statistics) {
-    const torch::NoGradGuard no_grad;
-    at::Tensor(norm.batches).add_(1);
-    if (!mean.is_same(norm.running_mean)) {
-      at::Tensor(norm.running_mean).copy_(mean);
-      at::Tensor(norm.running_var).copy_(var);
-    }
+    const BatchMoments moments{norm, options, mean, variance};
+    if (collected)
+      collected->moments.push_back(moments);
+    else
+      moments.update_averages();
   }
   return y.to(x.scalar_type());
 }

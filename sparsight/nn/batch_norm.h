@@ -10,6 +10,8 @@
 
 #include <torch/nn/pimpl.h>
 
+#include <vector>
+
 #include "sparsight/cost/layer_cost.h"
 #include "sparsight/nn/init.h"
 
@@ -38,6 +40,29 @@ double kept_fraction(const BatchNormOptions& options, int64_t batches);
 // in place, with the unbiased variance, as torch and TensorFlow's fused kernel do. Returns x's shape and type.
 at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& norm, const BatchNormOptions& options,
                       bool batch_statistics);
+
+// The statistics of a batch, for the running averages of a norm: [C] each; variance: unbiased.
+struct BatchMoments {
+  BatchNormTensors norm;
+  BatchNormOptions options;
+  at::Tensor mean, variance;
+
+  void update_averages() const;  // in place
+};
+
+// While one is there, norms of this thread do not update their running averages: the moments of their batches are
+// collected, in the order of passes, for the caller, who knows which batches of other ranks come in between.
+class CollectedMoments {
+ public:
+  CollectedMoments();
+  ~CollectedMoments();
+  CollectedMoments(const CollectedMoments&) = delete;
+  CollectedMoments& operator=(const CollectedMoments&) = delete;
+  std::vector<BatchMoments> moments;
+
+ private:
+  CollectedMoments* before_;
+};
 
 // Per position of a map; the running averages count as weights to read.
 Cost batch_norm_cost(int64_t channels);

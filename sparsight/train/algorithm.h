@@ -86,10 +86,12 @@ class Algorithm {
 
 // What a program can know of an algorithm before it makes one; given with its registration.
 struct AlgorithmFacts {
-  std::string title = {};  // in tables: "GroupDRO"; {}: its name
-  int64_t domains = 1;     // training domains that it needs at least
-  int64_t compares = 1;    // training domains from which on it has something to compare
-  bool predicts = false;   // with more than the model's weights: it overrides predict() and prediction_tensors()
+  std::string title = {};    // in tables: "GroupDRO"; {}: its name
+  int64_t domains = 1;       // training domains that it needs at least
+  int64_t compares = 1;      // training domains from which on it has something to compare
+  bool takes_ranks = false;  // its minibatches may be shared out over processes: what it makes of them are sums that
+                             // LossStep adds up
+  bool predicts = false;     // with more than the model's weights: it overrides predict() and prediction_tensors()
 };
 
 class AlgorithmRegistry : public Registry<std::shared_ptr<Algorithm>, AlgorithmContext> {

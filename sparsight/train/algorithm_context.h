@@ -8,6 +8,7 @@
 #include "sparsight/catalogue/run_options.h"
 #include "sparsight/catalogue/train_options.h"
 #include "sparsight/data/data_set.h"
+#include "sparsight/dist/group.h"
 #include "sparsight/models/image_model.h"
 #include "sparsight/optim/optimizer.h"
 
@@ -20,6 +21,7 @@ struct AlgorithmContext {
   DataInfo data;
   at::Tensor super_classes;           // [K,E]: guidance of the routers (eval/guidance.h); undefined without
   std::shared_ptr<ImageModel> model;  // the one that is trained, evaluated and saved
+  dist::GroupPtr group = std::make_shared<dist::Group>();  // the processes that train it
 };
 
 // The parameters to optimise, as set in [train] freeze, no_decay and param_groups. Sets requires_grad to false on

@@ -17,12 +17,12 @@ void Trainer::evaluate_result() {
   std::vector<Json> lines;
   for (const auto& [loader, split] :
        {std::pair{setup_.validation_loader.get(), "val"}, std::pair{setup_.monitor_loader.get(), "monitor"}})
-    if (loader && !interrupted()) {
+    if (loader && !stopped()) {
       lines.push_back(
           metrics_line(evaluate_model(*loader, "result"), split, evaluated_weights(), progress_.step, epoch()));
       lines.back()["result"] = true;
     }
-  if (interrupted()) return;  // incomplete: it is repeated after resuming
+  if (stopped()) return;  // incomplete: it is repeated after resuming
   for (const Json& line : lines) metrics_->write(line);
 }
 
@@ -47,7 +47,7 @@ int64_t Trainer::note_unreadable() {
 void Trainer::evaluate_raw() {
   apply_setting_schedules(*setup_.model, setup_.setting_schedules, progress_at(progress_.step));
   const Evaluation evaluation = evaluate_model(*setup_.test_loader, "test, raw weights");
-  if (interrupted()) return;
+  if (stopped()) return;
   Json line = metrics_line(evaluation, "test", "model", progress_.step, epoch());
   line["reported"] = false;
   if (tests_on_validation()) line["same_as"] = "val";
@@ -57,13 +57,13 @@ void Trainer::evaluate_raw() {
 void Trainer::final_evaluation(bool has_result) {
   const bool averaged = setup_.algorithm->weight_average() && !has_result;
   if (averaged) evaluate_raw();
-  if (interrupted()) return;
+  if (stopped()) return;
   load_best();
   apply_setting_schedules(*setup_.model, setup_.setting_schedules, progress_at(progress_.best_step));
   if (has_result) evaluate_result();
-  if (interrupted()) return;
+  if (stopped()) return;
   const Evaluation evaluation = evaluate_model(*setup_.test_loader, "test");
-  if (interrupted()) return;
+  if (stopped()) return;
   Json line = metrics_line(evaluation, "test", evaluated_weights(), progress_.best_step, epoch());
   if (averaged) line["reported"] = true;
   if (tests_on_validation()) line["same_as"] = "val";

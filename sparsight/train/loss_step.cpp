@@ -1,7 +1,10 @@
 #include "sparsight/train/loss_step.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <utility>
 
 #include "sparsight/analysis/router_accuracy.h"
 #include "sparsight/analysis/routing_accumulator.h"
@@ -33,13 +36,22 @@ LossStep::LossStep(const AlgorithmContext& context, WeightUpdate& weights, const
       update_(update),
       task_loss_(task_loss_named(context.train.task_loss, context.data)),
       bf16_(use_bf16(context.train.precision)),
-      minibatches_(minibatches) {
+      minibatches_(minibatches * context.group->size()),
+      gradients_(context.group, weights.trainable()) {
+  if (context.group->size() > 1) moments_.emplace();
   weights_.zero_grad();
   result_.details["lr"] = weights_.lr(update);
 }
 
+// The number of the next batch's first image among those of the step.
+int64_t LossStep::first_image(const Batch& batch) const {
+  if (!sizes_) sizes_ = context_.group->all_gather(at::full({1}, batch.labels.size(0), at::kLong)).reshape({-1});
+  return images_ + sizes_->narrow(0, 0, context_.group->rank()).sum().item<int64_t>();
+}
+
 at::Tensor LossStep::numbers(const Batch& batch, int64_t first) const {
-  return at::arange(images_ + first, images_ + first + batch.labels.size(0));
+  const int64_t from = first_image(batch) + first;
+  return at::arange(from, from + batch.labels.size(0));
 }
 
 ModelOutput LossStep::forward(const Batch& batch, const at::Tensor& images, int64_t first,
@@ -61,56 +73,69 @@ void LossStep::add(const Batch& batch) {
 void LossStep::add(const Batch& batch, const std::vector<ModelOutput>& passes, const at::Tensor& task) {
   const auto count = static_cast<double>(passes.size());
   at::Tensor total = context_.train.task_weight * task;
+  MinibatchReport own;
   std::map<std::string, double> auxiliary;  // unweighted, over all routers
   for (const ModelOutput& output : passes)
     for (const NamedLoss& loss : output.losses) {
       total = total + (loss.weight / count) * loss.value;
       const double value = loss.value.item<double>();
       auxiliary[loss.name] += value / count;
-      if (!std::isfinite(value)) not_finite_.insert(loss.name);
+      if (!std::isfinite(value)) own.not_finite.insert(loss.name);
     }
-  const double loss = total.item<double>();
-  loss_ += loss;
-  task_ += task.item<double>();
-  result_.means.add("loss", loss, 1);
-  result_.means.add("task_loss", task.item<double>(), 1);
-  for (const auto& [name, value] : auxiliary) result_.means.add("losses/" + name, value, 1);
-  if (auxiliary.empty()) result_.details["losses"] = Json::object();
-  report(batch, passes);
-  images_ += batch.labels.size(0);
-  if (std::isfinite(loss)) (total / minibatches_).backward();
+  own.loss = total.item<double>(), own.task = task.item<double>();
+  own.means.add("loss", own.loss, 1);
+  own.means.add("task_loss", own.task, 1);
+  for (const auto& [name, value] : auxiliary) own.means.add("losses/" + name, value, 1);
+  if (auxiliary.empty()) own.details["losses"] = Json::object();
+  report(batch, passes, own);
+  first_image(batch);
+  images_ += sizes_->sum().item<int64_t>();
+  sizes_.reset();
+  if (std::isfinite(own.loss)) (total / minibatches_).backward();
+  gradients_.add();
+  if (moments_) own.moments = std::exchange(moments_->moments, {});
+  for (MinibatchReport& one : all_reports(*context_.group, std::move(own), *context_.model)) {
+    loss_ += one.loss, task_ += one.task;
+    not_finite_.merge(one.not_finite);
+    result_.means.add(one.means);
+    result_.details.update(one.details);
+    for (const BatchMoments& moments : one.moments) moments.update_averages();
+    std::ranges::move(one.routings, std::back_inserter(routings_));
+  }
 }
 
-void LossStep::report(const Batch& batch, const std::vector<ModelOutput>& passes) {
+void LossStep::report(const Batch& batch, const std::vector<ModelOutput>& passes, MinibatchReport& report) const {
   const ModelOutput& last = passes.back();
-  result_.means.add(correct_share_name(context_.data),
-                    static_cast<double>(count_correct(last.logits.detach(), batch.true_labels())),
-                    static_cast<double>(batch.labels.size(0)));
-  if (context_.super_classes.defined()) report_routers(batch, last.routings);
-  if (update_.logged) result_.details["layers"] = routing_balance(last.routings);
+  report.means.add(correct_share_name(context_.data),
+                   static_cast<double>(count_correct(last.logits.detach(), batch.true_labels())),
+                   static_cast<double>(batch.labels.size(0)));
+  if (context_.super_classes.defined()) report_routers(batch, last.routings, report);
+  if (update_.logged) report.details["layers"] = routing_balance(last.routings);
   if (!weights_.needs_routings()) return;
   for (const ModelOutput& output : passes)
-    for (const Routing& routing : output.routings) routings_.push_back(detached(routing));
+    for (const Routing& routing : output.routings) report.routings.push_back(detached(routing));
 }
 
-void LossStep::report_routers(const Batch& batch, const std::vector<Routing>& routings) {
+void LossStep::report_routers(const Batch& batch, const std::vector<Routing>& routings, MinibatchReport& report) const {
   const at::Tensor super_class = context_.super_classes.index_select(0, batch.labels).argmax(1);
   const std::vector<RouterHits> layers = router_hits(routings, super_class, context_.super_classes.size(1));
   const std::optional<double> mean = mean_router_accuracy(layers);
   if (!mean) return;
   const auto images = static_cast<double>(batch.labels.size(0));
-  result_.means.add("router_accuracy", *mean * images, images);
+  report.means.add("router_accuracy", *mean * images, images);
   if (layers.size() == 1) return;
   for (const RouterHits& layer : layers)
-    result_.means.add("router_accuracies/" + layer.layer, static_cast<double>(layer.hits), images);
+    report.means.add("router_accuracies/" + layer.layer, static_cast<double>(layer.hits), images);
 }
 
 UpdateResult LossStep::finish_without_update() {
+  moments_.reset();
   if (!std::isfinite(loss_)) name_nonfinite_loss(result_, task_, not_finite_);
   return std::move(result_);
 }
 
 UpdateResult LossStep::finish(bool last) {
+  gradients_.finish();
   if (std::isfinite(loss_) && !weights_.step(update_, routings_, last)) result_.not_finite = "gradient";
   return finish_without_update();
 }

@@ -2,15 +2,19 @@
 // follows them. Letters: moe/axes.md.
 #pragma once
 
+#include <optional>
 #include <set>
 
+#include "sparsight/dist/gradient_sum.h"
 #include "sparsight/eval/task_loss.h"
+#include "sparsight/train/minibatch_report.h"
 #include "sparsight/train/weight_update.h"
 
 namespace sparsight {
 
 // One step: the mean over `minibatches` of a task loss plus the weighted auxiliary losses. Images are numbered across
-// all minibatches, so random numbers do not depend on how the batch is divided.
+// all minibatches, so random numbers do not depend on how the batch is divided. Where several processes train the
+// model, the minibatches are those of this rank, and each rank counts those of all of them (dist/gradient_sum.h).
 class LossStep {
  public:
   // Sets the gradients to 0. Everything given must outlive the step.
@@ -35,15 +39,19 @@ class LossStep {
   UpdateResult finish_without_update();
 
  private:
-  void report(const Batch& batch, const std::vector<ModelOutput>& passes);
-  void report_routers(const Batch& batch, const std::vector<Routing>& routings);
+  void report(const Batch& batch, const std::vector<ModelOutput>& passes, MinibatchReport& report) const;
+  void report_routers(const Batch& batch, const std::vector<Routing>& routings, MinibatchReport& report) const;
+  int64_t first_image(const Batch& batch) const;
 
   const AlgorithmContext& context_;
   WeightUpdate& weights_;
   const UpdateContext& update_;
   TaskLoss task_loss_;
   bool bf16_;
-  int64_t minibatches_, images_ = 0;
+  int64_t minibatches_, images_ = 0;         // of all ranks
+  mutable std::optional<at::Tensor> sizes_;  // [R] of the ranks' next batches, once they are needed
+  std::optional<CollectedMoments> moments_;  // of several ranks
+  dist::GradientSum gradients_;
   double loss_ = 0;                   // task loss plus weighted auxiliary losses, summed over minibatches
   double task_ = 0;                   // task loss alone
   std::set<std::string> not_finite_;  // auxiliary losses

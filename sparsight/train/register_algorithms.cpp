@@ -21,7 +21,7 @@ AlgorithmRegistry& algorithms() {
     list.add<ErmOptions>(
         "erm", "empirical risk minimisation: the mean loss of the step's images plus the auxiliary losses",
         [](const ErmOptions&, const AlgorithmContext& context) { return std::make_shared<Erm>(context); },
-        {.title = "ERM"});
+        {.title = "ERM", .takes_ranks = true});
     list.add<PgdTrainingOptions>("pgd_training",
                                  "erm on images under a PGD attack at the current weights (Madry et al.)",
                                  construct_algorithm<PgdTraining>);

@@ -15,6 +15,7 @@ torch_sources(
   train/final_evaluation.cpp
   train/initial_weights.cpp
   train/loss_step.cpp
+  train/minibatch_report.cpp
   train/register_algorithms.cpp
   train/run_config.cpp
   train/superclasses/find.cpp

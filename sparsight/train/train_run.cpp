@@ -10,6 +10,7 @@
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/core/private_folder.h"
 #include "sparsight/core/toml.h"
 #include "sparsight/data/data_info_json.h"
 #include "sparsight/eval/records.h"
@@ -27,19 +28,21 @@ namespace sparsight {
 namespace {
 
 constexpr size_t kShownChanges = 5;
+constexpr size_t kMaxSharedBytes = size_t{1} << 40;
 
 void print_result(const RunFolder& folder, std::ostream& out) {
   out << result_table(read_run_metrics(folder.metrics())) << "run folder: " << printable(folder.path())
       << "\nreport: " << printable(folder.report()) << "\n";
 }
 
-void run_to_the_end(Trainer& trainer, std::ostream& out, GoOn go_on) {
+void run_to_the_end(Trainer& trainer, std::ostream& out, GoOn go_on, const dist::Group& group) {
   const RunFolder& folder = trainer.folder();
   const TrainingEnd end = trainer.run();
   if (end == TrainingEnd::interrupted)
     fail("interrupted after step ", trainer.step(),
          go_on == GoOn::resume_flag ? "; resume with: sparsight train --resume " + printable(folder.path())
                                     : "; run the same command again to continue");
+  if (!group.leads()) return;
   write_report(folder.path());
   print_result(folder, out);
 }
@@ -82,11 +85,56 @@ void check_unchanged(const Json& config, const RunFolder& folder) {
        "; undo that, or go on with --allow-changed-config");
 }
 
+// What a rank writes into: rank 0 into the run's folder, another one into a folder of its own.
+class RankFolder {
+ public:
+  RankFolder(const dist::Group& group, const std::string& path) {
+    if (!group.leads()) private_.emplace("sparsight-rank");
+    path_ = private_ ? private_->path() + "/run" : path;
+  }
+  const std::string& path() const { return path_; }
+
+  // Gives the other ranks rank 0's files.
+  void share(dist::Group& group) const {
+    if (group.size() == 1) return;
+    std::filesystem::create_directories(path_ + "/checkpoints");
+    for (const char* const name : {"config.toml", "env.json", "superclasses.txt", "checkpoints/last.safetensors",
+                                   "checkpoints/best.safetensors", "metrics.jsonl"}) {
+      const std::string file = path_ + "/" + name;
+      const bool there = group.leads() && std::filesystem::exists(file);
+      if (!group.any(there)) continue;
+      const std::string content = group.broadcast(group.leads() ? read_file(file, kMaxSharedBytes) : "");
+      if (!group.leads()) write_file_atomically(file, content);
+    }
+  }
+
+ private:
+  std::optional<PrivateFolder> private_;
+  std::string path_;
+};
+
+// Raises Error where the ranks were started with different programs or configurations.
+void check_same_run(dist::Group& group, const Json& config) {
+  if (group.size() == 1) return;
+  const Json environment = describe_environment();
+  for (const char* const what : {"sparsight", "torch"})
+    dist::check_same(group, cat("version of ", what), environment[what].dump());
+  Json shared = config;  // where data is, and how many threads there are, may differ between hosts
+  shared["run"].erase("threads");
+  if (shared.contains("data")) shared["data"].erase("root");
+  dist::check_same(group, "configuration", shared.dump());
+}
+
 }  // namespace
 
-void start_training(const Json& config, const std::string& path, bool overwrite, std::ostream& out, GoOn go_on) {
-  TrainingSetup setup = make_training_setup(config, /*fresh=*/true);
-  RunFolder folder = RunFolder::create(path, overwrite ? IfExists::kOverwrite : IfExists::kRefuse);
+void start_training(const Json& config, const std::string& path, bool overwrite, std::ostream& out, GoOn go_on,
+                    const dist::GroupPtr& group) {
+  check_same_run(*group, config);
+  const RankFolder place(*group, path);
+  if (group->restarts() > 0 && group->any(group->leads() && std::filesystem::exists(path + "/env.json")))
+    return resume_training(path, {.go_on = go_on}, out, group);
+  TrainingSetup setup = make_training_setup(config, /*fresh=*/true, std::nullopt, group);
+  RunFolder folder = RunFolder::create(place.path(), overwrite ? IfExists::kOverwrite : IfExists::kRefuse);
   if (overwrite) {  // what was made of the earlier weights
     remove_explanations(folder.path());
     remove_run_records(folder.path());
@@ -96,19 +144,26 @@ void start_training(const Json& config, const std::string& path, bool overwrite,
   if (!setup.data.super_class_of.empty()) write_superclass_map(folder.superclasses(), setup.data.super_class_of);
   write_file_atomically(folder.config(), to_toml(setup.config));
   Trainer trainer(std::move(setup), std::move(folder));
-  run_to_the_end(trainer, out, go_on);
+  run_to_the_end(trainer, out, go_on, *group);
 }
 
-void resume_training(const std::string& path, const ResumeOptions& options, std::ostream& out) {
-  RunFolder folder = RunFolder::create(path, IfExists::kResume);
-  if (folder.is_done()) {  // not an error: a job that is restarted automatically must end at some point
+void resume_training(const std::string& path, const ResumeOptions& options, std::ostream& out,
+                     const dist::GroupPtr& group) {
+  const RankFolder place(*group, path);
+  std::optional<RunFolder> opened;  // and locked
+  if (group->leads()) opened = RunFolder::create(path, IfExists::kResume);
+  if (group->any(opened && opened->is_done())) {  // not an error: a job that is restarted must end at some point
+    if (!group->leads()) return;
     log_info("the run ", path, " is finished; to train longer, start a new run with --init-from ",
-             folder.checkpoint("last"));
-    write_report(folder.path());
-    print_result(folder, out);
+             opened->checkpoint("last"));
+    write_report(opened->path());
+    print_result(*opened, out);
     return;
   }
-  warn_of_other_kernels(folder.env());
+  place.share(*group);
+  if (!opened) opened = RunFolder::create(place.path(), IfExists::kResume);
+  RunFolder folder = std::move(*opened);
+  if (group->leads()) warn_of_other_kernels(folder.env());
   Config config = Config::from_text(read_file(folder.config(), kMaxConfigBytes), folder.config());
   const bool fresh = !folder.has_checkpoint("last");
   if (fresh && folder.has_checkpoint("best")) fail_without_last(folder, options.go_on);
@@ -116,10 +171,11 @@ void resume_training(const std::string& path, const ResumeOptions& options, std:
   const Json resolved = resolve(config, config_sections());
   if (!fresh && !options.allow_changed_config) check_unchanged(resolved, folder);
   if (!options.on_nan.empty()) config.set("train.on_nan=" + options.on_nan);
-  TrainingSetup setup = make_training_setup(resolve(config, config_sections()), fresh, recorded_superclasses(folder));
+  TrainingSetup setup =
+      make_training_setup(resolve(config, config_sections()), fresh, recorded_superclasses(folder), group);
   Trainer trainer(std::move(setup), std::move(folder));
   trainer.resume();
-  run_to_the_end(trainer, out, options.go_on);
+  run_to_the_end(trainer, out, options.go_on, *group);
 }
 
 }  // namespace sparsight

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sparsight/core/options.h"
+#include "sparsight/dist/group.h"
 
 namespace sparsight {
 
@@ -22,11 +23,15 @@ struct ResumeOptions {
 
 // Trains from a resolved configuration into a new run folder. The result table goes to `out`. Raises Error if the
 // folder already contains a run (unless `overwrite`), or if the run was interrupted (the message says how to resume).
+// group: the processes that train it. Rank 0's folder is the run; the others write into folders of their own, which are
+// gone at the end. Where a launcher has started the group again, the run in the folder is continued.
 void start_training(const Json& config, const std::string& folder, bool overwrite, std::ostream& out,
-                    GoOn go_on = GoOn::resume_flag);
+                    GoOn go_on = GoOn::resume_flag, const dist::GroupPtr& group = std::make_shared<dist::Group>());
 
 // Continues a run from its last checkpoint, or from the start if it has none. A finished run is left unchanged: its
 // result is printed again. on_nan: train.on_nan from now on, or "" to keep the run's setting.
-void resume_training(const std::string& folder, const ResumeOptions& options, std::ostream& out);
+// Other ranks of the group get a copy of what rank 0's folder has.
+void resume_training(const std::string& folder, const ResumeOptions& options, std::ostream& out,
+                     const dist::GroupPtr& group = std::make_shared<dist::Group>());
 
 }  // namespace sparsight

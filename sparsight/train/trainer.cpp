@@ -1,6 +1,7 @@
 #include "sparsight/train/trainer.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
@@ -68,13 +69,28 @@ std::string Trainer::status() const {
   return cat("epoch ", now, "/", epochs, headline_.empty() ? "" : "  ", headline_);
 }
 
-// Minibatches are numbered across all epochs, so the loaders' positions follow from the step alone.
+// Minibatches are numbered across all loaders, steps and epochs, so the loaders' positions follow from the step alone.
+// Minibatch m is batch m / L of loader m % L, and trains on rank m % R.
+void Trainer::start_loaders() {
+  const auto loaders = static_cast<int64_t>(setup_.train_loaders.size());
+  const int64_t ranks = setup_.group->size(), first = progress_.step * setup_.train.accumulate * ranks;
+  for (int64_t l = 0; l < loaders; ++l)
+    for (int64_t batch = first; batch < first + ranks; ++batch) {
+      if ((batch * loaders + l) % ranks != setup_.group->rank()) continue;
+      setup_.train_loaders[static_cast<size_t>(l)].start(batch, ranks / std::gcd(loaders, ranks));
+      break;
+    }
+}
+
+bool Trainer::stopped() { return stopped_ = stopped_ || setup_.group->any(interrupted()); }
+
 UpdateResult Trainer::update(int64_t& images) {
   std::vector<EndlessLoader>& loaders = setup_.train_loaders;
-  size_t loader = 0;
+  const auto ranks = static_cast<size_t>(setup_.group->size());
+  auto minibatch = static_cast<size_t>(setup_.group->rank());  // in the step
   Minibatches minibatches(setup_.train.accumulate * static_cast<int64_t>(loaders.size()), [&] {
-    Batch batch = loaders[loader].next();
-    loader = (loader + 1) % loaders.size();
+    Batch batch = loaders[minibatch % loaders.size()].next();
+    minibatch += ranks;
     images += batch.labels.size(0);
     return batch;
   });
@@ -185,7 +201,7 @@ void Trainer::evaluate_and_keep_best() {
   const Evaluation evaluation = evaluate_model(*setup_.validation_loader, "validate");
   std::optional<Evaluation> monitored;
   if (setup_.monitor_loader) monitored = evaluate_model(*setup_.monitor_loader, "monitor");
-  if (interrupted()) return;  // incomplete: it is repeated after resuming
+  if (stopped()) return;  // incomplete: it is repeated after resuming
   progress_.evaluated_step = progress_.step;
   ++progress_.evaluations_since_best;
   const bool better = evaluation.accuracy > progress_.best_accuracy;
@@ -292,15 +308,15 @@ void Trainer::load_best() {
 
 TrainingEnd Trainer::run() {
   metrics_.emplace(folder_.metrics(), progress_.step);
-  for (EndlessLoader& loader : setup_.train_loaders) loader.start(progress_.step * setup_.train.accumulate);
+  start_loaders();
   Progress bar("train", setup_.length.total_steps, "steps", progress_.step);
   TrainingEnd end = TrainingEnd::finished;
   while (true) {
     if (evaluation_due()) {
       evaluate_and_keep_best();
-      if (!interrupted()) save_evaluated();
+      if (!stopped()) save_evaluated();
     }
-    if (interrupted()) {
+    if (stopped()) {
       save_last();
       return TrainingEnd::interrupted;
     }
@@ -326,7 +342,7 @@ TrainingEnd Trainer::run() {
                                                                 : "stopped early: patience exhausted"},
                      {"end", true}});
   final_evaluation(has_result);
-  return interrupted() ? TrainingEnd::interrupted : end;
+  return stopped() ? TrainingEnd::interrupted : end;
 }
 
 }  // namespace sparsight

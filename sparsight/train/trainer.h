@@ -36,6 +36,8 @@ class Trainer {
   const RunFolder& folder() const { return folder_; }
 
  private:
+  void start_loaders();
+  bool stopped();  // whether some rank was interrupted
   void train_step();
   UpdateResult update(int64_t& images);
   void not_finite(const UpdateResult& result);
@@ -69,6 +71,7 @@ class Trainer {
   RunFolder folder_;
   std::optional<MetricsLog> metrics_;  // while running
   bool bf16_;
+  bool stopped_ = false;
   TrainingProgress progress_;
   PhasePeaks memory_;
   std::chrono::steady_clock::time_point session_start_, last_checkpoint_;

@@ -42,10 +42,11 @@ int64_t batches_per_epoch(const std::vector<EndlessLoader>& loaders) {
   return most;
 }
 
-TrainingLength training_length(const TrainOptions& options, int64_t batches_per_epoch) {
+TrainingLength training_length(const TrainOptions& options, int64_t batches_per_epoch, int64_t ranks) {
+  const int64_t per_step = options.accumulate * ranks;
   TrainingLength length;
-  length.steps_per_epoch = std::max<int64_t>(1, batches_per_epoch / options.accumulate);
-  length.total_steps = (options.epochs * batches_per_epoch + options.accumulate - 1) / options.accumulate;
+  length.steps_per_epoch = std::max<int64_t>(1, batches_per_epoch / per_step);
+  length.total_steps = (options.epochs * batches_per_epoch + per_step - 1) / per_step;
   if (options.max_steps > 0) length.total_steps = std::min(length.total_steps, options.max_steps);
   return length;
 }
@@ -101,19 +102,28 @@ void check_task_loss(const TrainingSetup& setup) {
              "; use algorithm.name = \"erm\"");
 }
 
+void check_ranks(const TrainingSetup& setup) {
+  const std::string name = setup.config.at("algorithm").at("name").get<std::string>();
+  if (setup.group->size() == 1 || algorithms().facts(name).takes_ranks) return;
+  fail_usage("algorithm.name = \"", name,
+             "\" trains in one process only; train without --processes and torchrun, or use "
+             "algorithm.name = \"erm\"");
+}
+
 }  // namespace
 
-TrainingSetup make_training_setup(const Json& resolved, bool fresh,
-                                  const std::optional<std::vector<int64_t>>& recorded) {
+TrainingSetup make_training_setup(const Json& resolved, bool fresh, const std::optional<std::vector<int64_t>>& recorded,
+                                  const dist::GroupPtr& group) {
   const RunOptions run = read_section<RunOptions>(resolved, "run");
   apply_threads(run);
   const DataContext context{static_cast<uint64_t>(run.seed)};
-  return make_training_setup(resolved, fresh, make_component(data_sets(), resolved, "data", context), recorded);
+  return make_training_setup(resolved, fresh, make_component(data_sets(), resolved, "data", context), recorded, group);
 }
 
 TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSplits& splits,
-                                  const std::optional<std::vector<int64_t>>& recorded) {
+                                  const std::optional<std::vector<int64_t>>& recorded, const dist::GroupPtr& group) {
   TrainingSetup setup;
+  setup.group = group;
   setup.config = resolved;
   setup.run = read_section<RunOptions>(resolved, "run");
   setup.train = read_section<TrainOptions>(resolved, "train");
@@ -143,11 +153,12 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSp
     initialize(*setup.model, seed);
     if (!setup.train.init_from.empty()) read_initial_weights(setup, *splits.train, eval_transforms);
   }
-  setup.algorithm =
-      make_component(algorithms(), resolved, "algorithm",
-                     AlgorithmContext{setup.config, setup.run, setup.train, setup.data, super_classes, setup.model});
+  check_ranks(setup);
+  setup.algorithm = make_component(
+      algorithms(), resolved, "algorithm",
+      AlgorithmContext{setup.config, setup.run, setup.train, setup.data, super_classes, setup.model, group});
   check_task_loss(setup);
-  setup.length = training_length(setup.train, batches_per_epoch(setup.train_loaders));
+  setup.length = training_length(setup.train, batches_per_epoch(setup.train_loaders), group->size());
   setup.schedule = make_component(schedules(), resolved, "schedule", setup.length);
   setup.setting_schedules = read_setting_schedules(resolved);
   check_setting_schedules(*setup.model, setup.setting_schedules);

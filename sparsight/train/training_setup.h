@@ -26,6 +26,7 @@ struct TrainingSetup {
   std::unique_ptr<Loader> validation_loader, test_loader;  // validation_loader is null without a validation split
   std::unique_ptr<Loader> monitor_loader;                  // null: none
   std::string missing_split;                               // DataSplits::missing
+  dist::GroupPtr group;                                    // the processes that train it
   std::shared_ptr<ImageModel> model;
   std::shared_ptr<Algorithm> algorithm;  // how the model is trained
   TrainingLength length;
@@ -38,9 +39,11 @@ struct TrainingSetup {
 // recorded: [K] the division into super-classes that a resumed run began with, empty if it had none; null: it follows
 // from the configuration.
 TrainingSetup make_training_setup(const Json& resolved, bool fresh,
-                                  const std::optional<std::vector<int64_t>>& recorded = std::nullopt);
+                                  const std::optional<std::vector<int64_t>>& recorded = std::nullopt,
+                                  const dist::GroupPtr& group = std::make_shared<dist::Group>());
 // The same with these images instead of those that [data] chooses.
 TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSplits& splits,
-                                  const std::optional<std::vector<int64_t>>& recorded = std::nullopt);
+                                  const std::optional<std::vector<int64_t>>& recorded = std::nullopt,
+                                  const dist::GroupPtr& group = std::make_shared<dist::Group>());
 
 }  // namespace sparsight

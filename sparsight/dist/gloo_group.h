@@ -1,0 +1,19 @@
+// Groups on c10d's gloo backend. Its source file alone knows c10d.
+#pragma once
+
+#include "sparsight/dist/group.h"
+
+namespace sparsight::dist {
+
+struct GlooSettings {
+  int64_t rank = 0, size = 1;
+  int64_t restarts = 0;
+  std::string store_file = {};  // or:
+  std::string address = {};     // of the process that serves the store
+  int64_t port = 0;
+  bool launcher_serves = false;  // else rank 0 serves the store
+};
+
+GroupPtr join_gloo(const GlooSettings& settings);
+
+}  // namespace sparsight::dist

@@ -1,0 +1,133 @@
+// Runs of several processes: the bits of one process, and what happens when a process dies.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "sparsight/dist/join.h"
+#include "tests/e2e/saved_run.h"
+#include "tests/e2e/train_fixture.h"
+#include "tests/support/unchecked_json.h"
+
+namespace sparsight::testing::ranks_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Case {
+  std::string name;
+  std::vector<std::string> settings;
+};
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+
+std::vector<std::string> flags(const std::vector<std::string>& settings) {
+  std::vector<std::string> all;
+  for (const std::string& setting : settings) all.insert(all.end(), {"--set", setting});
+  return all;
+}
+
+// The lines of metrics.jsonl without times, rates and memory.
+std::vector<std::string> lines(const std::string& run) {
+  std::ifstream file(run + "/metrics.jsonl");
+  std::vector<std::string> all;
+  for (std::string line; std::getline(file, line);) {
+    Json json = unchecked_json(line);
+    for (const char* const key : {"seconds", "images_per_s", "peak_memory_mb", "time"}) json.erase(key);
+    if (json.contains("training"))
+      for (const char* const key : {"step_seconds", "images_per_s", "peak_memory_mb"}) json["training"].erase(key);
+    all.push_back(json.dump());
+  }
+  return all;
+}
+
+class Ranks : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    if (!dist::is_available()) GTEST_SKIP() << "built without gloo";
+  }
+
+  // Returns the run's folder.
+  std::string train(const std::string& name, int64_t processes, int64_t accumulate, std::vector<std::string> more) {
+    more.push_back("train.accumulate=" + std::to_string(accumulate));
+    std::vector<std::string> arguments = flags(more);
+    if (processes > 0) arguments.insert(arguments.end(), {"--processes", std::to_string(processes)});
+    const ProgramResult result = train_tiny(folder_, folder_.path(name), arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return folder_.path(name);
+  }
+
+  TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_F(Ranks, G50_OneToFourRanksHaveTheBitsOfOneProcess) {
+  const std::vector<std::string> settings{"train.epochs=2", "data.train=250", "loader.drop_last=false",
+                                          "train.log_every=1"};
+  for (const auto& [ranks, accumulate] : {std::pair{1, 2}, {2, 1}, {3, 1}, {4, 1}, {2, 2}}) {
+    const std::string name = std::to_string(ranks) + "x" + std::to_string(accumulate);
+    const std::string several = train(name, ranks, accumulate, settings),
+                      one = train("one" + name, 0, ranks * accumulate, settings);
+    expect_same_run(several, one);
+    EXPECT_EQ(lines(several), lines(one)) << name;
+    EXPECT_TRUE(fs::exists(several + "/report.html"));
+  }
+}
+
+TEST_P(Ranks, G50_HaveTheBitsOfOneProcess) {
+  std::vector<std::string> settings = GetParam().settings;
+  settings.insert(settings.end(), {"train.max_steps=4", "train.log_every=1"});
+  const std::string several = train("several", 3, 1, settings), one = train("one", 0, 3, settings);
+  expect_same_run(several, one);
+  EXPECT_EQ(lines(several), lines(one));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, Ranks,
+    ::testing::Values(Case{"batch_norm", {"model.stem=[8]", "model.stem_blocks=1", "model.stem_norm=batch"}},
+                      Case{"noisy_router", {"router.name=noisy_topk", "losses.importance=0.1", "losses.load=0.1"}},
+                      Case{"capacity", {"capacity.factor=1", "capacity.group=17"}},
+                      Case{"hash", {"router.name=hash", "router.k=1"}},
+                      Case{"sigmoid_bias", {"router.name=sigmoid_bias"}},
+                      Case{"balanced", {"router.name=balanced_batchwise"}}, Case{"soft_moe", {"router.name=soft_moe"}},
+                      Case{"sgd", {"optimizer.name=sgd"}},
+                      Case{"domains", {"loader.per_domain=true", "loader.batch=8"}}),
+    [](const auto& test) { return test.param.name; });
+
+TEST_F(Ranks, AKilledRankIsStartedAgainAndTheBitsAreThoseOfAnUnbrokenRun) {
+  const std::vector<std::string> settings{"train.epochs=30"};
+  const std::string whole = train("whole", 2, 1, settings);
+  std::vector<std::string> arguments{"train", tiny_config(folder_), "--out", folder_.path("killed"), "--processes",
+                                     "2"};
+  const std::vector<std::string> more = flags(settings);
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  Program run(arguments);
+  ASSERT_TRUE(wait_until([&] { return saved_step(folder_.path("killed")) >= 4; }));
+  // A rank: a process whose environment says so.
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    std::ifstream environment(entry.path() / "environ", std::ios::binary);
+    std::ifstream command(entry.path() / "cmdline", std::ios::binary);
+    const std::string variables = '\0' + std::string(std::istreambuf_iterator<char>(environment), {}),
+                      words{std::istreambuf_iterator<char>(command), {}};
+    if (words.find(folder_.path("killed")) == std::string::npos ||
+        variables.find(std::string("\0RANK=1\0", 8)) == std::string::npos)
+      continue;
+    kill(std::stoi(entry.path().filename().string()), SIGKILL);
+  }
+  const ProgramResult result = run.wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("was killed by signal 9; all ranks start again"), std::string::npos) << result.err;
+  expect_same_run(whole, folder_.path("killed"));
+}
+
+TEST_F(Ranks, AlgorithmsThatCannotSayWhy) {
+  const ProgramResult result = train_tiny(folder_, folder_.path("free"),
+                                          {"--set", "algorithm.name=free", "--processes", "2", "--max-restarts", "0"});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_NE(result.err.find("algorithm.name = \"free\" trains in one process only"), std::string::npos) << result.err;
+}
+
+}  // namespace sparsight::testing::ranks_test
