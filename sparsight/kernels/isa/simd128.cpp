@@ -93,8 +93,8 @@ struct Vec {
   static T min(T a, T b) { return T(wasm_f32x4_pmin(v128_t(b), v128_t(a))); }
   static T max(T a, T b) { return T(wasm_f32x4_pmax(v128_t(b), v128_t(a))); }
   static T round(T x) { return T(wasm_f32x4_nearest(v128_t(x))); }
-  // n is a whole number of at most 22 bits: added to 1.5 * 2^23 it is the lowest bits of the sum. (Conversions to integers
-  // take an engine on x86-64 several instructions, for what is out of range.)
+  // n is a whole number of at most 22 bits: added to 1.5 * 2^23 it is the lowest bits of the sum. (Conversions to
+  // integers take an engine on x86-64 several instructions, for what is out of range.)
   static T power_of_two(T n) {
     const v128_t bits = v128_t(n + set1(12582912.0f));
     return T(wasm_i32x4_shl(wasm_i32x4_add(bits, wasm_i32x4_const_splat(127)), 23));
