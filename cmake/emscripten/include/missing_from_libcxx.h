@@ -38,12 +38,14 @@ constexpr auto find_if(Range&& range, Test test, Projection projection = {}) {
 
 template <class Range, class Value, class Projection = std::identity>
 constexpr auto find(Range&& range, const Value& value, Projection projection = {}) {
-  return ranges::find_if(range, [&](auto&& each) { return each == value; }, projection);
+  return ranges::find_if(
+      range, [&](auto&& each) { return each == value; }, projection);
 }
 
 template <class Range, class Test>
 constexpr auto count_if(Range&& range, Test test) {
-  return std::count_if(std::begin(range), std::end(range), [&](auto&& each) -> bool { return std::invoke(test, each); });
+  return std::count_if(std::begin(range), std::end(range),
+                       [&](auto&& each) -> bool { return std::invoke(test, each); });
 }
 
 template <class Range, class Value>
