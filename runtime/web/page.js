@@ -184,10 +184,13 @@ async function dropped(files) {
 }
 
 function listen() {
-  const chosen = (id, open) => element(id).addEventListener("change", () => {
-    const file = element(id).files[0];
-    if (file) attempt(() => open(file));
-  });
+  const chosen = (id, open) => {
+    element(id).addEventListener("click", () => { element(id).value = ""; });  // else the same file is no change
+    element(id).addEventListener("change", () => {
+      const file = element(id).files[0];
+      if (file) attempt(() => open(file));
+    });
+  };
   chosen("model", openModel);
   chosen("picture", openPicture);
   for (const id of ["layer", "strength"]) element(id).addEventListener("input", () => attempt(draw));

@@ -63,11 +63,12 @@ def text(browser, name):
     return browser.evaluate(f"(e => e.hidden ? '' : e.textContent)(document.getElementById('{name}'))")
 
 
-def choose(browser, name, path):
-    browser.evaluate("document.getElementById('status').textContent = 'before'")
-    browser.choose(f"#{name}", path)
-    browser.wait_for("document.getElementById('error').hidden === false || !document.getElementById('results').hidden || "
+def choose(browser, name, path, is_fine=True):
+    browser.evaluate("document.getElementById('status').textContent = ''; error.hidden = results.hidden = true")
+    browser.choose(f"#{name}", path.resolve())
+    browser.wait_for("!error.hidden || !results.hidden || "
                      "/Choose a (model|picture)/.test(document.getElementById('status').textContent)")
+    assert (text(browser, "error") == "") == is_fine, text(browser, "error")
 
 
 def compare(browser, model, picture):
@@ -108,10 +109,10 @@ def compare_tints(browser, experts, grid):
 
 def refuses(browser, name, path, words):
     """One line says what is wrong, and no answer is shown."""
-    choose(browser, name, path)
+    choose(browser, name, path, is_fine=False)
     error = text(browser, "error")
     assert words in error and "\n" not in error, error
-    assert browser.evaluate("document.getElementById('results').hidden"), "an answer is shown beside an error"
+    assert browser.evaluate("results.hidden"), "an answer is shown beside an error"
 
 
 def check_errors(browser, model, picture):
@@ -119,11 +120,12 @@ def check_errors(browser, model, picture):
     damaged = FOLDER / "damaged.sparsight"
     damaged.write_bytes(whole[:-100] + bytes([whole[-100] ^ 1]) + whole[-99:])
     refuses(browser, "model", damaged, "damaged")
-    damaged.write_bytes(whole[:len(whole) // 2])
-    refuses(browser, "model", damaged, "the model in memory")
+    cut = FOLDER / "cut.sparsight"
+    cut.write_bytes(whole[:len(whole) // 2])
+    refuses(browser, "model", cut, "the model in memory")
     refuses(browser, "model", picture, "is not a frozen model")
     choose(browser, "model", model)
-    assert text(browser, "error") == "" and not browser.evaluate("document.getElementById('results').hidden")
+    assert not browser.evaluate("results.hidden")
     broken = FOLDER / "broken.png"
     broken.write_bytes(picture.read_bytes()[:60])
     refuses(browser, "picture", broken, "broken.png: the browser cannot decode this picture")
@@ -166,8 +168,9 @@ with Chromium(find_browser()) as browser:
     choose(browser, "picture", wide)
     compare(browser, dense, wide)
     assert text(browser, "note") == "This model has no layers with experts."
-    assert browser.requests == [PAGE.as_uri()] or set(browser.requests) <= {PAGE.as_uri(), "data:,"}, browser.requests
-    assert browser.problems == [], browser.problems
+    assert set(browser.requests) <= {PAGE.as_uri(), "data:,"}, browser.requests
+    problems = [problem for problem in browser.problems if "getImageData" not in problem]  # this test's own readings
+    assert problems == [], problems
     # The test sees what it looks for: a request that the page may not make.
     browser.evaluate("document.body.append(Object.assign(new Image(), {src: 'http://127.0.0.1:9/picture.png'})); 0")
     browser.wait_for("true")
