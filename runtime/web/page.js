@@ -40,10 +40,14 @@ async function openModel(file) {
     show("status", model ? "" : "Choose a model.");
     element("model-name").textContent = model ? file.name : "Choose or drop a .sparsight file";
   }
+  if (picture) classify();
+  else describeModel();
+}
+
+function describeModel() {
   const {classes, height, width, weightBytes, decisions} = model.info;
   show("status", `${classes} classes, ${width} x ${height} pixels, ${(weightBytes / 1e6).toFixed(1)} MB of weights, ` +
-    `${decisions} layers with experts. ${picture ? "" : "Choose a picture."}`);
-  if (picture) classify();
+    `${decisions} routers. ${picture ? "" : "Choose a picture."}`);
 }
 
 // The picture as the browser decodes it: upright, in the numbers of its file.
@@ -77,6 +81,7 @@ async function openPicture(file) {
 }
 
 function classify() {
+  describeModel();
   const {probabilities, milliseconds} = model.classify(picture.rgb, picture.width, picture.height);
   routings = model.routings();
   const order = Array.from(probabilities.keys()).sort((a, b) => probabilities[b] - probabilities[a] || a - b);
