@@ -1,6 +1,7 @@
 """The page of WebAssembly (./dev build wasm) in a headless Chromium: a frozen model and a picture are chosen as a user
 does, and the answer is that of the native program: the class, its probability to 1e-5 of itself, and the expert of
 each patch. The page makes no requests, fits on 360 pixels, and says in one line what is wrong with a file."""
+import base64
 import json
 import os
 import pathlib
@@ -107,6 +108,17 @@ def compare_tints(browser, experts, grid):
         assert all(abs(a - b) <= 3 for a, b in zip(tinted, wanted)), (expert, plain, tinted, wanted)
 
 
+def drop(browser, *paths):
+    """What a user drops on the page, all at once."""
+    files = ", ".join(f"new File([Uint8Array.from(atob('{base64.b64encode(path.read_bytes()).decode()}'), c => c.charCodeAt(0))],"
+                      f"{json.dumps(path.name)})" for path in paths)
+    browser.evaluate(f"error.hidden = results.hidden = true; (data => {{ for (const file of [{files}]) data.items.add(file);"
+                     "document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}))"
+                     "})(new DataTransfer())")
+    browser.wait_for("!error.hidden || !results.hidden && model.info.classes > 0 && "
+                     f"document.getElementById('picture-name').textContent === {json.dumps(paths[0].name)}")
+
+
 def refuses(browser, name, path, words):
     """One line says what is wrong, and no answer is shown."""
     choose(browser, name, path, is_fine=False)
@@ -159,6 +171,11 @@ with Chromium(find_browser()) as browser:
         choose(browser, "picture", picture)
         worst = max(worst, compare(browser, per_token, picture))
     check_keyboard(browser)
+    # A resize of 90 x 50 to 36 by the shorter side and the centre of 32 x 32 leave a square in the middle.
+    side = 50 * 32 / 36
+    for region, want in zip(browser.evaluate("visibleRegion(steps, model.info, 90, 50)"),
+                            [(90 - side) / 2, (50 - side) / 2, side, side]):
+        assert abs(region - want) < 0.01, (region, want)
     choose(browser, "model", per_image)
     compare(browser, per_image, pathlib.Path("tests/compat/0.1.0/image.png"))
     browser.resize(360, 800)
@@ -168,6 +185,8 @@ with Chromium(find_browser()) as browser:
     choose(browser, "picture", wide)
     compare(browser, dense, wide)
     assert text(browser, "note") == "This model has no layers with experts."
+    drop(browser, square, per_token)
+    compare(browser, per_token, square)
     assert set(browser.requests) <= {PAGE.as_uri(), "data:,"}, browser.requests
     problems = [problem for problem in browser.problems if "getImageData" not in problem]  # this test's own readings
     assert problems == [], problems
