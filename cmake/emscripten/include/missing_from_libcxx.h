@@ -3,7 +3,7 @@
 #pragma once
 
 #include <version>
-#if _LIBCPP_VERSION < 15000
+#if _LIBCPP_VERSION < 14000
 
 #include <algorithm>
 #include <cstddef>
