@@ -22,7 +22,7 @@ inline constexpr size_t kMaxConfigBytes = size_t{1}
                                           << 22;  // a configuration has kilobytes; parsed it takes 100 times that
 
 // metrics.jsonl is read line by line.
-inline constexpr size_t kMaxMetricsBytes = size_t{1} << 32;      // a run of years
+inline constexpr uint64_t kMaxMetricsBytes = uint64_t{1} << 32;  // a run of years
 inline constexpr size_t kMaxMetricsLineBytes = size_t{1} << 26;  // counts of 20,000 classes, 32 experts and 6 layers
 inline constexpr size_t kMaxMetricsMemory = size_t{1} << 29;     // of what a reader keeps of all lines
 

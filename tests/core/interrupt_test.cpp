@@ -1,4 +1,5 @@
 #include "sparsight/core/interrupt.h"
+#include "tests/support/platform.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -26,6 +27,7 @@ int child_exit_code(Body body) {
 }  // namespace
 
 TEST(Interrupt, FirstSignalOnlySetsTheFlag) {
+  if (test::kIsWasm) GTEST_SKIP() << "WebAssembly has no processes or signals";
   EXPECT_EQ(child_exit_code([] {
               if (interrupted()) return 1;
               raise(SIGINT);
@@ -35,6 +37,7 @@ TEST(Interrupt, FirstSignalOnlySetsTheFlag) {
 }
 
 TEST(Interrupt, TerminateIsLikeInterrupt) {
+  if (test::kIsWasm) GTEST_SKIP() << "WebAssembly has no processes or signals";
   EXPECT_EQ(child_exit_code([] {
               raise(SIGTERM);
               return interrupted() ? 42 : 2;
@@ -43,6 +46,7 @@ TEST(Interrupt, TerminateIsLikeInterrupt) {
 }
 
 TEST(Interrupt, SecondSignalEndsAtOnce) {
+  if (test::kIsWasm) GTEST_SKIP() << "WebAssembly has no processes or signals";
   EXPECT_EQ(child_exit_code([] {
               raise(SIGINT);
               raise(SIGINT);

@@ -20,6 +20,7 @@
 #include "tests/kernels/every_level.h"
 #include "tests/support/errors.h"
 #include "tests/support/frozen.h"
+#include "tests/support/platform.h"
 
 namespace sparsight::engine {
 namespace {
@@ -170,6 +171,7 @@ TEST(FrozenFile, ReadsTheExpertsOfEveryProgramOnDemand) {
 }
 
 TEST(FrozenFile, AnswersManyThreadsWhileExpertsComeAndGo) {
+  SKIP_WITHOUT_THREADS();
   const std::string file = test::frozen_bytes(patches_and_experts(WeightType::bf16));
   const std::vector<float> expected = answer(test::read_frozen(file));
   const Program program = test::read_frozen(file, {.kept_columns = 1});

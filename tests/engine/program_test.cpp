@@ -13,6 +13,7 @@
 #include "sparsight/engine/steps/maps.h"
 #include "sparsight/engine/steps/rows.h"
 #include "sparsight/kernels/threads/own_threads.h"
+#include "tests/support/platform.h"
 
 namespace sparsight::engine {
 namespace {
@@ -92,6 +93,7 @@ TEST(Program, LetsItsHookReplaceADecision) {
 }
 
 TEST(Program, AnswersManyThreadsAtATime) {
+  SKIP_WITHOUT_THREADS();
   const Program program = two_experts(2, Gates::of_chosen);
   std::vector<std::thread> callers;
   std::vector<float> answers(4);

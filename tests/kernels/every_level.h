@@ -1,6 +1,7 @@
 // Runs a test at every instruction-set level of this CPU, on one thread and on three.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -10,6 +11,10 @@
 #include "sparsight/kernels/threads/own_threads.h"
 
 namespace sparsight::testing {
+
+// Whether a level has fused multiply-add.
+inline bool fuses(const std::string& level) { return level != "baseline" && level != "simd128"; }
+inline bool any_level_fuses() { return std::ranges::any_of(isa_names(), fuses); }
 
 // The level alone.
 inline void for_every_level(const std::function<void()>& test) {

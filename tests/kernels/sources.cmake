@@ -18,4 +18,6 @@ torch_free_tests(
   kernels/threads/task_team_test.cpp)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   torch_free_tests(kernels/isa/levels_aarch64_test.cpp)
+elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
+  torch_free_tests(kernels/isa/levels_wasm_test.cpp)
 endif()

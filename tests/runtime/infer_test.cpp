@@ -13,6 +13,7 @@
 #include "tests/runtime/c_interface.h"
 #include "tests/runtime/handles.h"
 #include "tests/support/count_allocations.h"
+#include "tests/support/platform.h"
 
 namespace sparsight::runtime {
 
@@ -85,6 +86,7 @@ TEST(Infer, TakesImagesOfAnySize) {
 }
 
 TEST(Infer, AnswersEightThreadsAlike) {
+  SKIP_WITHOUT_THREADS();
   const ModelHandle model = open_model();
   const std::vector<float> pixels = random_pixels(2, 4), want = classify(open_session(model), pixels);
   std::atomic<int> equal{0};

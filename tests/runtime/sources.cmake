@@ -15,6 +15,9 @@ set_source_files_properties(runtime/c_interface.c PROPERTIES
   COMPILE_OPTIONS "-std=c11;-pedantic-errors;-Wall;-Wextra;-Werror" SKIP_UNITY_BUILD_INCLUSION ON)
 target_include_directories(sparsight_torch_free_tests PRIVATE ${PROJECT_SOURCE_DIR}/runtime/include)
 
+if(EMSCRIPTEN)
+  return()
+endif()
 # What the script tests of runtime/ and ./dev bench mobile run on.
 find_package(CLI11 REQUIRED)
 add_executable(sparsight_write_small_vit runtime/write_small_vit.cpp support/small_vit.cpp

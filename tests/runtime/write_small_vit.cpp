@@ -30,6 +30,7 @@ void declare(CLI::App& app, Request& request) {
       {"--routed", &shape.routed}, {"--experts", &shape.experts}, {"--k", &shape.k}};
   for (const auto& [name, value] : numbers)
     app.add_option(name, *value)->check(CLI::Range(0, 1 << 20))->capture_default_str();
+  app.add_flag("--per-token", shape.per_token, "Each token gets experts of its own, not each image");
   app.add_flag("--shared-router", shape.shared_router, "One router decides for all layers");
   app.add_option("--type", shape.type, "Type of the matrices")
       ->transform(CLI::CheckedTransformer(std::map<std::string, WeightType>{

@@ -103,16 +103,16 @@ class VitMaker {
     return engine::TransformerBlock(std::move(weights));
   }
 
-  // Choices for a whole image, by its class token.
+  // Choices for each token, or for a whole image by its class token.
   int64_t add_route(const std::string& layer, Value tokens) {
     engine::RouterLogits logits(
         engine::LinearMap(numbers(shape_.experts * shape_.width, shape_.width), shape_.width, shape_.experts, true));
     const auto gates = shape_.k == 1 ? engine::Gates::probability : engine::Gates::of_chosen;
-    return builder_.add_route(
-        layer, tokens,
-        std::make_unique<engine::TopKRouter>(std::move(logits), engine::TopKRule{.k = shape_.k, .gates = gates},
-                                             engine::ImageVector{}),
-        {});
+    const engine::TopKRule rule{.k = shape_.k, .gates = gates};
+    auto router = shape_.per_token
+                      ? std::make_unique<engine::TopKRouter>(std::move(logits), rule)
+                      : std::make_unique<engine::TopKRouter>(std::move(logits), rule, engine::ImageVector{});
+    return builder_.add_route(layer, tokens, std::move(router), {});
   }
 
   void share_router(Value tokens) {

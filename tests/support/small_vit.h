@@ -14,6 +14,7 @@ struct VitShape {
   int64_t depth = 6, width = kVitWidth, heads = 4;
   int64_t routed = 2;  // blocks with experts, the last ones; 0: a dense model
   int64_t experts = kVitExperts, k = 2;
+  bool per_token = false;      // each token gets experts of its own; else all tokens of an image the same
   bool shared_router = false;  // one router decides for all layers ([router] scope = "model"); else each has its own
   WeightType type = WeightType::fp32;
   uint64_t seed = 1;

@@ -95,8 +95,13 @@ struct Vec {
   static T mul(T a, T b) { return a * b; }
   static T fma(T a, T b, T c) { return a * b + c; }
   // If either operand is NaN, min and max return the second one, so a NaN there is kept.
+#ifdef __wasm_simd128__  // clang 14 chooses f32x4.max for a comparison with zero, which prefers 0 to -0
+  static T min(T a, T b) { return reinterpret_cast<T>(__builtin_wasm_pmin_f32x4(b, a)); }
+  static T max(T a, T b) { return reinterpret_cast<T>(__builtin_wasm_pmax_f32x4(b, a)); }
+#else
   static T min(T a, T b) { return a < b ? a : b; }
   static T max(T a, T b) { return a > b ? a : b; }
+#endif
   static T round(T x) {
     return T{std::nearbyint(x[0]), std::nearbyint(x[1]), std::nearbyint(x[2]), std::nearbyint(x[3])};
   }

@@ -1,6 +1,8 @@
 #include "sparsight/kernels/memory/arena.h"
 
+#ifndef __EMSCRIPTEN__
 #include <sys/mman.h>
+#endif
 
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +15,9 @@
 namespace sparsight::cpu {
 namespace {
 
-constexpr size_t kPage = size_t{2} << 20;   // large pages: fewer page faults and TLB misses
+#ifndef __EMSCRIPTEN__
+constexpr size_t kPage = size_t{2} << 20;  // large pages: fewer page faults and TLB misses
+#endif
 constexpr size_t kStep = size_t{64} << 10;  // sizes are multiples of it: the end of a block is in small pages
 
 struct Block {
@@ -33,16 +37,20 @@ Arena& arena() {
   return *only;
 }
 
-void free_oldest(Arena& of, size_t allowed_bytes) {
-  size_t freed = 0;
-  for (; of.unused_bytes > allowed_bytes; ++freed) {
-    munmap(of.unused[freed].memory, of.unused[freed].bytes);
-    of.unused_bytes -= of.unused[freed].bytes;
-  }
-  of.unused.erase(of.unused.begin(), of.unused.begin() + static_cast<ptrdiff_t>(freed));
+#ifdef __EMSCRIPTEN__
+
+// WebAssembly gives no memory back to the system, and has no pages to choose among: blocks are those of malloc.
+void free_block(const Block& block) { std::free(block.memory); }
+
+Block new_block(size_t bytes) {
+  void* const memory = std::aligned_alloc(kStep, bytes);
+  if (!memory) fail("not enough memory for ", bytes >> 20, " MB more; use a smaller model or smaller inputs");
+  return {memory, bytes};
 }
 
-void keep_within_bounds(Arena& of) { free_oldest(of, of.peak_used_bytes + of.peak_used_bytes / 2 - of.used_bytes); }
+#else
+
+void free_block(const Block& block) { munmap(block.memory, block.bytes); }
 
 // Mapped, not from malloc, which may keep freed memory: this goes back to the system. Aligned to kPage.
 Block new_block(size_t bytes) {
@@ -59,6 +67,19 @@ Block new_block(size_t bytes) {
 #endif
   return {memory, bytes};
 }
+
+#endif
+
+void free_oldest(Arena& of, size_t allowed_bytes) {
+  size_t freed = 0;
+  for (; of.unused_bytes > allowed_bytes; ++freed) {
+    free_block(of.unused[freed]);
+    of.unused_bytes -= of.unused[freed].bytes;
+  }
+  of.unused.erase(of.unused.begin(), of.unused.begin() + static_cast<ptrdiff_t>(freed));
+}
+
+void keep_within_bounds(Arena& of) { free_oldest(of, of.peak_used_bytes + of.peak_used_bytes / 2 - of.used_bytes); }
 
 // A block of at least `bytes` bytes: the smallest unused one, or a new one if that would waste over a quarter of it.
 Block take(size_t bytes) {

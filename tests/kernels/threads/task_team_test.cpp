@@ -13,6 +13,7 @@
 
 #include "sparsight/kernels/threads/own_threads.h"
 #include "sparsight/kernels/threads/tasks.h"
+#include "tests/support/platform.h"
 
 namespace sparsight::task_team_test {
 namespace {
@@ -45,6 +46,7 @@ TEST(TaskTeam, EachTaskIsTakenOnceHoweverManyThreads) {
 
 // The first call waits until a second one runs beside it.
 TEST(TaskTeam, OtherThreadsHelp) {
+  SKIP_WITHOUT_THREADS();
   std::atomic<int> calls{0};
   std::binary_semaphore second{0};
   bool met = false;
@@ -59,6 +61,7 @@ TEST(TaskTeam, OtherThreadsHelp) {
 
 // The caller ends first, and waits for the call that has begun.
 TEST(TaskTeam, ReturnsWhenAllThatBeganHaveEnded) {
+  SKIP_WITHOUT_THREADS();
   const auto caller = std::this_thread::get_id();
   std::binary_semaphore began{0};
   std::atomic<bool> ended{false};
@@ -75,6 +78,7 @@ TEST(TaskTeam, ReturnsWhenAllThatBeganHaveEnded) {
 }
 
 TEST(TaskTeam, RunsAloneInsideItsOwnWorkAndBesideAnotherCaller) {
+  SKIP_WITHOUT_THREADS();
   std::atomic<int64_t> inner{0};
   run_on_team(2, [&] { inner += sum_of_taken(2, 10); });
   EXPECT_GE(inner, 10);
@@ -89,6 +93,7 @@ TEST(TaskTeam, RunsAloneInsideItsOwnWorkAndBesideAnotherCaller) {
 
 // Errors of the caller and of another thread; the next run is as any.
 TEST(TaskTeam, RethrowsWhatACallThrows) {
+  SKIP_WITHOUT_THREADS();
   const auto caller = std::this_thread::get_id();
   EXPECT_THROW(run_on_team(2, [] { throw std::runtime_error("in any"); }), std::runtime_error);
   std::binary_semaphore thrown{0};
