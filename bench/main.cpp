@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bench/attacks/attack_bench.h"
+#include "bench/dist/dist_bench.h"
 #include "bench/models/models_bench.h"
 #include "bench/moe/moe_bench.h"
 #include "bench/nn/conv_bench.h"
@@ -57,9 +58,9 @@ int run_table(const std::string& name, void (*add)(CLI::App&), std::vector<std::
 }
 
 int run(char* program, std::vector<std::string> arguments) {
-  const std::map<std::string, void (*)(CLI::App&)> tables = {{"moe", add_moe_bench},       {"models", add_models_bench},
-                                                             {"train", add_train_bench},   {"conv", add_conv_bench},
-                                                             {"attack", add_attack_bench}, {"pmoe", add_pmoe_bench}};
+  const std::map<std::string, void (*)(CLI::App&)> tables = {
+      {"moe", add_moe_bench},   {"models", add_models_bench}, {"dist", add_dist_bench}, {"train", add_train_bench},
+      {"conv", add_conv_bench}, {"attack", add_attack_bench}, {"pmoe", add_pmoe_bench}};
   if (!arguments.empty() && tables.contains(arguments[0]))
     return run_table(arguments[0], tables.at(arguments[0]), {arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && !arguments[0].starts_with('-')) {

@@ -110,7 +110,7 @@ at::Tensor OurModel::predict() {
   return program_ ? program_->forward({.images = pixels_}).logits : forward(ForwardMode::evaluation()).logits;
 }
 
-double OurModel::train_step() {
+double OurModel::train_step(int64_t batches, dist::GradientSum* sum) {
   if (!optimizer_) {
     std::vector<OptimizedParameter> parameters;
     for (const auto& parameter : model_->named_parameters()) parameters.push_back({parameter.key(), parameter.value()});
@@ -118,17 +118,23 @@ double OurModel::train_step() {
   }
   ForwardMode mode = ForwardMode::training();
   mode.losses = which_.routing == "gmoe";  // the others have no auxiliary losses
-  const ModelOutput out = [&] {
-    const AutocastScope autocast(which_.bf16);
-    return forward(mode);
-  }();
-  ++step_;
-  at::Tensor loss = at::cross_entropy_loss(out.logits, labels_);
-  for (const NamedLoss& auxiliary : out.losses) loss = loss + auxiliary.weight * auxiliary.value;
   optimizer_->zero_grad();
-  loss.backward();
+  double last = 0;
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    const ModelOutput out = [&] {
+      const AutocastScope autocast(which_.bf16);
+      return forward(mode);
+    }();
+    ++step_;
+    at::Tensor loss = at::cross_entropy_loss(out.logits, labels_);
+    for (const NamedLoss& auxiliary : out.losses) loss = loss + auxiliary.weight * auxiliary.value;
+    loss.backward();
+    if (sum) sum->add();
+    last = loss.item<double>();
+  }
+  if (sum) sum->finish();
   optimizer_->step(kLearningRate);
-  return loss.item<double>();
+  return last;
 }
 
 }  // namespace sparsight::bench

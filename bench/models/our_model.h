@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/dist/gradient_sum.h"
 #include "sparsight/models/program_model.h"
 #include "sparsight/optim/optimizer.h"
 
@@ -47,8 +48,9 @@ class OurModel {
   // In evaluation with the weights that training changes: [B,K].
   at::Tensor logits() const;
 
-  // Cross-entropy (GMoE's auxiliary losses added), gradients and AdamW (lr 1e-4). Returns the loss before the step.
-  double train_step();
+  // Cross-entropy (GMoE's auxiliary losses added), gradients and AdamW (lr 1e-4), of so many batches, which are all
+  // these pixels. sum: that of the ranks, if there are several. Returns the last loss before the step.
+  double train_step(int64_t batches = 1, dist::GradientSum* sum = nullptr);
 
  private:
   ModelOutput forward(const ForwardMode& mode) const;

@@ -74,8 +74,9 @@ class Processes {
     set("WORLD_SIZE", std::to_string(launch.processes));
     set("TORCHELASTIC_RESTART_COUNT", std::to_string(restarts));
     set("SPARSIGHT_STORE", store);
-    set("TMPDIR", std::filesystem::path(store).parent_path().string());  // what a killed rank leaves behind goes with it
-    if (!std::getenv("OMP_NUM_THREADS"))  // else each rank would take all cores
+    set("TMPDIR",
+        std::filesystem::path(store).parent_path().string());  // what a killed rank leaves behind goes with it
+    if (!std::getenv("OMP_NUM_THREADS"))                       // else each rank would take all cores
       set("OMP_NUM_THREADS",
           std::to_string(std::max<int64_t>(1, std::thread::hardware_concurrency() / launch.processes)));
     std::vector<char*> environment, arguments;

@@ -3,7 +3,8 @@ light_sources(
   dist/group.cpp
   dist/join.cpp
   dist/launch.cpp
-  dist/probe.cpp)
+  dist/probe.cpp
+  dist/tensor_message.cpp)
 
 # The one file that includes c10d. Its headers of gloo need those of gloo itself, which torch's wheel leaves out.
 torch_sources(

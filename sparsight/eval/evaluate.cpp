@@ -9,6 +9,7 @@
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/machine.h"
 #include "sparsight/core/progress.h"
+#include "sparsight/eval/batch_message.h"
 #include "sparsight/optim/precision.h"
 
 namespace sparsight {
@@ -65,40 +66,69 @@ class Counts : public EvaluationObserver {
   RoutingAccumulator routing_;
 };
 
+// The next batches of all ranks and what the model makes of them, in order: of one process its next batch. images: how
+// many there were before.
+std::vector<EvaluatedBatch> next_batches(const Predictor& predict, Loader& loader, bool bf16, dist::Group& group,
+                                         int64_t images) {
+  std::optional<Batch> batch = loader.next();
+  const int64_t count = batch ? batch->labels.size(0) : 0;
+  const at::Tensor counts = group.all_gather(at::full({1}, count, at::kLong)).reshape({-1});
+  const int64_t first = images + counts.narrow(0, 0, group.rank()).sum().item<int64_t>();
+  EvaluatedBatch own;
+  if (batch) {
+    const AutocastScope autocast(bf16);
+    own.output = predict({.images = batch->images, .info = {.image = at::arange(first, first + count)}});
+    own.batch = std::move(*batch);
+  }
+  std::vector<EvaluatedBatch> all;
+  if (group.size() == 1) {
+    if (batch) all.push_back(std::move(own));
+    return all;
+  }
+  for (const std::string& bytes : group.all_gather_bytes(batch ? to_bytes(own) : ""))
+    if (!bytes.empty()) all.push_back(evaluated_batch_from(bytes));
+  return all;
+}
+
 // Passes each batch and the model's output to the observers, up to the end or an interrupt.
 void run_batches(const Predictor& predict, Loader& loader, bool bf16, const std::string& title,
-                 const std::vector<EvaluationObserver*>& observers) {
+                 const std::vector<EvaluationObserver*>& observers, dist::Group& group) {
   torch::NoGradGuard no_grad;
   int64_t images = 0;
   Progress progress(title, loader.data().size(), "images");
-  loader.start(0);
-  while (std::optional<Batch> batch = loader.next()) {
-    const int64_t count = batch->labels.size(0);
-    ModelOutput output;
-    {
-      AutocastScope autocast(bf16);
-      output = predict({.images = batch->images, .info = {.image = at::arange(images, images + count)}});
+  loader.start(0, group.rank(), group.size());
+  bool stopped = false;
+  while (!stopped) {
+    const std::vector<EvaluatedBatch> batches = next_batches(predict, loader, bf16, group, images);
+    if (batches.empty()) break;
+    for (const auto& [batch, output] : batches) {
+      for (EvaluationObserver* observer : observers) observer->observe(batch, output);
+      images += batch.labels.size(0);
+      progress.add(batch.labels.size(0));
     }
-    for (EvaluationObserver* observer : observers) observer->observe(*batch, output);
-    images += count;
-    progress.add(count);
-    if (interrupted()) break;
+    stopped = group.any(interrupted());
   }
-  if (!interrupted()) progress.finish();
+  if (!stopped) progress.finish();
 }
 
 }  // namespace
 
 Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, TaskLoss task, bool bf16,
-                    const std::string& title, std::vector<EvaluationObserver*> observers) {
+                    const std::string& title, std::vector<EvaluationObserver*> observers, dist::Group& group) {
   const auto start = std::chrono::steady_clock::now();
   Counts counts(loader.data().info(), classes, task);
   observers.insert(observers.begin(), &counts);
-  run_batches(predict, loader, bf16, title, observers);
+  run_batches(predict, loader, bf16, title, observers, group);
   Evaluation result = counts.evaluation();
-  result.unreadable = loader.unreadable();
+  result.unreadable = group.all_gather(at::full({1}, loader.unreadable(), at::kLong)).sum().item<int64_t>();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
+}
+
+Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, TaskLoss task, bool bf16,
+                    const std::string& title, std::vector<EvaluationObserver*> observers) {
+  dist::Group alone;
+  return evaluate(predict, loader, classes, task, bf16, title, std::move(observers), alone);
 }
 
 Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,

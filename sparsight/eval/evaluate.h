@@ -7,6 +7,7 @@
 
 #include "sparsight/core/options.h"
 #include "sparsight/data/loader.h"
+#include "sparsight/dist/group.h"
 #include "sparsight/eval/observer.h"
 #include "sparsight/eval/task_loss.h"
 #include "sparsight/models/image_model.h"
@@ -34,6 +35,10 @@ struct Evaluation {
 // task: [train] task_loss.
 Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, TaskLoss task, bool bf16,
                     const std::string& title, std::vector<EvaluationObserver*> observers = {});
+// The same shared out over the ranks of a group: each of them has the result of one process, and its observers see
+// every batch, without its images, and every output, without losses and taps.
+Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, TaskLoss task, bool bf16,
+                    const std::string& title, std::vector<EvaluationObserver*> observers, dist::Group& group);
 
 // The "eval" line of metrics.jsonl; of multi-label data it has precision_at_1 and fdr_at_1 instead of accuracy.
 // weights: "model" or "ema". epoch: omitted if unknown.

@@ -1,4 +1,6 @@
 light_sources(
+  eval/batch_message.cpp
+  eval/routing_message.cpp
   eval/compare_records.cpp
   eval/precision_at_one.cpp
   eval/record_writer.cpp

@@ -89,13 +89,15 @@ TEST(Checksum, NoFlippedBitOfATorchFileChangesATensor) {
   const testing::TemporaryFolder folder;
   int refused = 0;
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    const bool in_data = bit / 8 >= data && bit / 8 < data + weight.nbytes();
+    if (!in_data && bit % 8 != bit / 8 % 8) continue;  // one bit of each byte around the data
     std::string damaged = bytes;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
     NamedTensors read;
     const std::string message =
         testing::error_text([&] { read = read_torch_pickle(folder.write("damaged.pt", damaged)); });
     refused += !message.empty();
-    if (bit / 8 >= data && bit / 8 < data + weight.nbytes()) {
+    if (in_data) {
       ASSERT_NE(message.find("tensor weight does not match its checksum"), std::string::npos) << message;
     }
     if (!message.empty()) continue;

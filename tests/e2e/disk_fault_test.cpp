@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-constexpr size_t kSampledKills = 20, kSampledFull = 5;
+constexpr size_t kSampledKills = 10, kSampledFull = 4;
 
 // Glyphs, and a ViT of a single block, in six steps.
 constexpr const char* kSmallestConfig = R"(

@@ -1,0 +1,1 @@
+bench_sources(dist/dist_bench.cpp)
