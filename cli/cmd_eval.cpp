@@ -32,6 +32,9 @@ void add_eval(CLI::App& app) {
   add_bare_weights_options(*verb, arguments->options.bare);
   add_overrides_option(*verb, arguments->options.overrides);
   verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
+  arguments->launch.declare(*verb,
+                            "Evaluate with so many processes on this machine, which share the images: the same "
+                            "result");
   verb->callback([arguments] { run_eval(*arguments); });
 }
 

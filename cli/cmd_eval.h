@@ -1,6 +1,7 @@
 // `sparsight eval`
 #pragma once
 
+#include "cli/launch_arguments.h"
 #include "sparsight/infer/evaluate_run.h"
 
 namespace sparsight::cli {
@@ -9,6 +10,7 @@ struct EvalArguments {
   EvaluateRunOptions options;
   std::string data;  // data.root, or ""
   bool json = false;
+  LaunchArguments launch;
 };
 
 void run_eval(const EvalArguments& arguments);

@@ -44,16 +44,11 @@ void add_train(CLI::App& app) {
                    "What to do if the loss is NaN or infinite: stop (default) or skip (the step)");
   verb->add_flag("--allow-changed-config", arguments->allow_changed_config,
                  "Resume even if config.toml was changed after the last checkpoint");
-  verb->add_option("--processes", arguments->processes,
-                   "Train with so many processes on this machine, each on train.accumulate batches of every step: the "
-                   "same bits as one process with as many times train.accumulate")
-      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
-      ->type_name("N");
-  verb->add_option("--max-restarts", arguments->max_restarts,
-                   "With --processes: how often all start again from the last checkpoint after one was killed")
-      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
-      ->capture_default_str()
-      ->type_name("N");
+  arguments->launch.declare(
+      *verb,
+      "Train with so many processes on this machine, each on train.accumulate batches of every step: the same "
+      "bits as one process with as many times train.accumulate");
+  arguments->launch.declare_restarts(*verb, 3);
   verb->callback([arguments] {
     check_train(*arguments);
     run_train(*arguments);

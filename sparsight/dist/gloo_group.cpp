@@ -6,6 +6,7 @@
 #ifdef SPARSIGHT_GLOO
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -31,7 +32,7 @@ GroupPtr join_gloo(const GlooSettings&) {
 
 namespace {
 
-constexpr std::chrono::minutes kJoinTime{5}, kCallTime{10};
+constexpr std::chrono::seconds kLongestJoin{300};
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -48,7 +49,7 @@ class GlooGroup final : public Group {
   explicit GlooGroup(const GlooSettings& settings)
       : settings_(settings), name_(cat("rank ", settings.rank, " of ", settings.size, " (", host_name(), ")")) {
     guarded("cannot join its group", [&] {
-      auto options = c10d::ProcessGroupGloo::Options::create(kCallTime);
+      auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(settings.timeout_seconds));
       options->devices.push_back(device());
       backend_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store(), static_cast<int>(settings.rank),
                                                              static_cast<int>(settings.size), options);
@@ -95,7 +96,7 @@ class GlooGroup final : public Group {
 
   template <class Start>
   void call(const Start& start) const {
-    guarded("lost its group, another rank has ended or cannot be reached", [&] { start()->wait(); });
+    guarded("lost its group: another rank has ended, cannot be reached or is late", [&] { start()->wait(); });
   }
 
   // Listens on loopback for processes of one machine, else on the interface that reaches the store's address, or that
@@ -109,6 +110,10 @@ class GlooGroup final : public Group {
                  : c10d::ProcessGroupGloo::createDefaultDevice();
   }
 
+  std::chrono::seconds join_time() const {
+    return std::min(kLongestJoin, std::chrono::seconds(settings_.timeout_seconds));
+  }
+
   c10::intrusive_ptr<c10d::Store> store() const {
     c10::intrusive_ptr<c10d::Store> store;
     if (!settings_.store_file.empty()) {
@@ -119,10 +124,10 @@ class GlooGroup final : public Group {
       options.isServer = settings_.rank == 0 && !settings_.launcher_serves;
       options.numWorkers = static_cast<size_t>(settings_.size);
       options.waitWorkers = !settings_.launcher_serves;
-      options.timeout = kJoinTime;
+      options.timeout = join_time();
       store = c10::make_intrusive<c10d::TCPStore>(settings_.address, options);
     }
-    store->setTimeout(kJoinTime);
+    store->setTimeout(join_time());
     // Keys of a group that was started before would be taken for those of this one.
     return c10::make_intrusive<c10d::PrefixStore>(cat("sparsight/", settings_.restarts), store);
   }

@@ -11,7 +11,8 @@ struct GlooSettings {
   std::string store_file = {};  // or:
   std::string address = {};     // of the process that serves the store
   int64_t port = 0;
-  bool launcher_serves = false;  // else rank 0 serves the store
+  bool launcher_serves = false;   // else rank 0 serves the store
+  int64_t timeout_seconds = 600;  // of each collective: how long a rank may be late
 };
 
 GroupPtr join_gloo(const GlooSettings& settings);

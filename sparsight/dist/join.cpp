@@ -38,6 +38,7 @@ GroupPtr join_group() {
   if (!rank) fail_usage("WORLD_SIZE is set, but RANK is not; start the processes with torchrun or --processes");
   GlooSettings settings{*rank, *size};
   settings.restarts = number_variable("TORCHELASTIC_RESTART_COUNT", 0, kMost).value_or(0);
+  settings.timeout_seconds = number_variable("SPARSIGHT_DIST_TIMEOUT", 1, 1'000'000).value_or(settings.timeout_seconds);
   settings.store_file = text_variable("SPARSIGHT_STORE");
   if (settings.store_file.empty()) {
     settings.address = text_variable("MASTER_ADDR");

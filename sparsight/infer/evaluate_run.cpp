@@ -12,6 +12,7 @@
 #include "sparsight/core/machine.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/register_data.h"
+#include "sparsight/dist/group.h"
 #include "sparsight/eval/evaluate.h"
 #include "sparsight/eval/record_writer.h"
 #include "sparsight/eval/router_measures.h"
@@ -41,7 +42,9 @@ class RoutingObserver : public EvaluationObserver {
 
 }  // namespace
 
-Json evaluate_run(const EvaluateRunOptions& options, const MakePredictor& make_predictor) {
+Json evaluate_run(const EvaluateRunOptions& given, const MakePredictor& make_predictor, dist::Group& group) {
+  EvaluateRunOptions options = given;
+  if (!group.leads()) options.records.clear(), options.save_routing.clear();
   std::unique_ptr<RecordWriter> records;
   if (!options.records.empty()) records = std::make_unique<RecordWriter>(options.records);
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
@@ -70,7 +73,8 @@ Json evaluate_run(const EvaluateRunOptions& options, const MakePredictor& make_p
     return predictor(input);
   };
   PhasePeaks memory;
-  Evaluation evaluation = evaluate(model, *loader, loaded.shape.classes, loaded.task_loss, bf16, "evaluate", observers);
+  Evaluation evaluation =
+      evaluate(model, *loader, loaded.shape.classes, loaded.task_loss, bf16, "evaluate", observers, group);
   measures.put_into(evaluation);
   evaluation.peak_bytes = memory.bytes();
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");
@@ -96,6 +100,11 @@ Json evaluate_run(const EvaluateRunOptions& options, const MakePredictor& make_p
   Json line = metrics_line(evaluation, options.split, loaded.weights, loaded.step);
   if (tests_on_validation(splits, options.split)) line["same_as"] = "val";
   return line;
+}
+
+Json evaluate_run(const EvaluateRunOptions& options, const MakePredictor& make_predictor) {
+  dist::Group alone;
+  return evaluate_run(options, make_predictor, alone);
 }
 
 Json evaluate_run(const EvaluateRunOptions& options) {

@@ -9,6 +9,9 @@
 #include "sparsight/infer/bare_options.h"
 
 namespace sparsight {
+namespace dist {
+class Group;
+}
 
 struct LoadedModel;
 struct ModelInput;
@@ -32,6 +35,8 @@ using MakePredictor = std::function<std::function<ModelOutput(const ModelInput& 
 // The "eval" record of metrics.jsonl (docs/file_formats.md), without `epoch`. Raises Error if the split is empty, its
 // classes are not those of the model, or the loss is not finite.
 Json evaluate_run(const EvaluateRunOptions& options, const MakePredictor& make_predictor);
+// The same, shared out over the ranks of a group: all return it, and rank 0 writes the files.
+Json evaluate_run(const EvaluateRunOptions& options, const MakePredictor& make_predictor, dist::Group& group);
 Json evaluate_run(const EvaluateRunOptions& options);  // with the model alone
 
 }  // namespace sparsight

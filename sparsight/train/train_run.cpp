@@ -47,13 +47,18 @@ void run_to_the_end(Trainer& trainer, std::ostream& out, GoOn go_on, const dist:
   print_result(folder, out);
 }
 
+// What the metadata of the last checkpoint says, or an empty object: then reading the checkpoint says what is wrong.
+Json last_metadata(const RunFolder& folder, const std::string& name) {
+  return try_parse_json_object(read_safetensors_metadata(folder.checkpoint("last"))[name]).value_or(Json::object());
+}
+
 // The division into super-classes that the run began with: that of its checkpoint or, before the first one, of its
 // folder. Null: the folder is of a version that did not write it, or was begun without super-classes.
 std::optional<std::vector<int64_t>> recorded_superclasses(const RunFolder& folder) {
   if (folder.has_checkpoint("last")) {
-    const auto state = try_parse_json_object(read_safetensors_metadata(folder.checkpoint("last"))["state"]);
-    if (!state || !state->contains("data")) return std::nullopt;  // reading the checkpoint says what is wrong with it
-    return data_info_from(state->at("data")).super_class_of;
+    const Json state = last_metadata(folder, "state");
+    if (!state.contains("data")) return std::nullopt;
+    return data_info_from(state.at("data")).super_class_of;
   }
   if (std::filesystem::exists(folder.superclasses())) return read_superclass_map(folder.superclasses());
   return std::nullopt;
@@ -68,14 +73,30 @@ std::optional<std::vector<int64_t>> recorded_superclasses(const RunFolder& folde
            : "Remove the folder " + printable(folder.path()) + " and run the same command again");
 }
 
-// The same bits as an uninterrupted run need the same settings. What to do about NaN does not change them.
-void check_unchanged(const Json& config, const RunFolder& folder) {
-  const auto metadata = try_parse_json_object(read_safetensors_metadata(folder.checkpoint("last"))["config"]);
-  if (!metadata) return;  // reading the checkpoint says what is wrong with it
-  const Json now = config.flatten(), before = metadata->flatten();
+// The run's steps have the same batches on any number of ranks. Returns how many of them are this rank's.
+int64_t batches_per_rank(const RunFolder& folder, int64_t configured, int64_t ranks) {
+  const Json config = last_metadata(folder, "config"), state = last_metadata(folder, "state");
+  if (!config.contains("train") || !config["train"].contains("accumulate")) return configured;
+  const int64_t before = state.value("ranks", int64_t{1});
+  if (before == ranks) return configured;
+  const int64_t all = config["train"]["accumulate"].get<int64_t>() * before;
+  if (all % ranks != 0)
+    fail_usage("the steps of ", printable(folder.path()), " have ", all, all == 1 ? " batch" : " batches",
+               ", which cannot be shared out equally over ", ranks, " processes; resume with ", before,
+               " or another number that divides it");
+  log_info("each of the ", ranks, ranks == 1 ? " process" : " processes",
+           " goes on with train.accumulate = ", all / ranks, ": the run began with ", all, " batches per step");
+  return all / ranks;
+}
+
+// The same bits as an uninterrupted run need the same settings. What to do about NaN does not change them, and
+// train.accumulate follows from the number of ranks.
+void check_unchanged(const Json& config, const RunFolder& folder, bool is_same_number_of_ranks) {
+  const Json now = config.flatten(), before = last_metadata(folder, "config").flatten();
   std::vector<std::string> changes;
   for (const auto& [key, value] : now.items())
-    if (before.contains(key) && before[key] != value && key != "/train/on_nan")
+    if (before.contains(key) && before[key] != value && key != "/train/on_nan" &&
+        (key != "/train/accumulate" || is_same_number_of_ranks))
       changes.push_back(cat(key.substr(1), " is ", value.dump(), ", was ", before[key].dump()));
   if (changes.empty()) return;
   const size_t count = changes.size();
@@ -169,7 +190,12 @@ void resume_training(const std::string& path, const ResumeOptions& options, std:
   if (fresh && folder.has_checkpoint("best")) fail_without_last(folder, options.go_on);
   check_trained_names(config.tree(), config_sections());
   const Json resolved = resolve(config, config_sections());
-  if (!fresh && !options.allow_changed_config) check_unchanged(resolved, folder);
+  if (!fresh) {
+    const int64_t configured = resolved["train"]["accumulate"].get<int64_t>(),
+                  own = batches_per_rank(folder, configured, group->size());
+    if (!options.allow_changed_config) check_unchanged(resolved, folder, own == configured);
+    config.set(cat("train.accumulate=", own));
+  }
   if (!options.on_nan.empty()) config.set("train.on_nan=" + options.on_nan);
   TrainingSetup setup =
       make_training_setup(resolve(config, config_sections()), fresh, recorded_superclasses(folder), group);

@@ -271,6 +271,7 @@ Checkpoint Trainer::weights_checkpoint() const {
   checkpoint.state = {{"step", progress.step},
                       {"progress", to_json(progress)},
                       {"training_share", progress_at(progress.step)},
+                      {"ranks", setup_.group->size()},
                       {"data", to_json(setup_.data)},
                       {"image", {shape.channels, shape.height, shape.width}}};
   return checkpoint;

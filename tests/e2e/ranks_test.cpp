@@ -9,6 +9,7 @@
 #include "sparsight/dist/join.h"
 #include "tests/e2e/saved_run.h"
 #include "tests/e2e/train_fixture.h"
+#include "tests/support/folder_contents.h"
 #include "tests/support/unchecked_json.h"
 
 namespace sparsight::testing::ranks_test {
@@ -121,6 +122,46 @@ TEST_F(Ranks, AKilledRankIsStartedAgainAndTheBitsAreThoseOfAnUnbrokenRun) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.err.find("was killed by signal 9; all ranks start again"), std::string::npos) << result.err;
   expect_same_run(whole, folder_.path("killed"));
+}
+
+TEST_F(Ranks, ARunGoesOnWithAnotherNumberOfRanks) {
+  const std::vector<std::string> settings{"train.epochs=6"};
+  const std::string whole = train("whole", 0, 4, settings);
+  for (const auto& [before, after] : {std::pair{2, 4}, {4, 1}, {1, 2}}) {
+    const std::string run = folder_.path(std::to_string(before) + "to" + std::to_string(after));
+    std::vector<std::string> arguments{"train", tiny_config(folder_), "--out",
+                                       run,     "--processes",        std::to_string(before)};
+    const std::vector<std::string> more = flags({settings[0], "train.accumulate=" + std::to_string(4 / before)});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Program stopped(arguments);
+    ASSERT_TRUE(wait_until([&] { return saved_step(run) >= 2; }));
+    stopped.send(SIGINT);
+    ASSERT_EQ(stopped.wait().exit_code, 1);
+    if (before == 2) {
+      const ProgramResult refused = run_program({"train", "--resume", run, "--processes", "3"});
+      EXPECT_EQ(refused.exit_code, 2);
+      EXPECT_NE(refused.err.find("have 4 batches, which cannot be shared out equally over 3"), std::string::npos)
+          << refused.err;
+    }
+    const ProgramResult resumed = run_program({"train", "--resume", run, "--processes", std::to_string(after)});
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+    expect_same_run(run, whole);
+  }
+}
+
+TEST_F(Ranks, EvaluationsHaveTheResultsAndRecordsOfOneProcess) {
+  const std::string run = train("run", 0, 1, {"train.epochs=1", "loader.eval_batch=24"});
+  const auto evaluated = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"eval", run, "--json", "--records", folder_.path(name)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    Json json = Json::parse(result.out);
+    for (const char* const key : {"seconds", "images_per_s", "peak_memory_mb"}) json.erase(key);
+    return json.dump();
+  };
+  EXPECT_EQ(evaluated("several", {"--processes", "3"}), evaluated("one", {}));
+  EXPECT_EQ(folder_contents(folder_.path("several")), folder_contents(folder_.path("one")));
 }
 
 TEST_F(Ranks, AlgorithmsThatCannotSayWhy) {
