@@ -36,7 +36,7 @@ def parse_options():
 
 
 class Ranks(Process):
-    """The processes of a group. Rank 0 is the one that is asked."""
+    """The processes of a group, of which rank 0 answers."""
 
     def __init__(self, command, ranks, folder, port):
         self.others = []

@@ -1,6 +1,6 @@
-"""Training on several hosts, which are network namespaces of this machine: the same bits as one process, also over a slow
-and lossy network; a link that is cut, another configuration and an address where nobody is are errors in one line that
-name the rank. Skipped where it is not root, or `ip` or the build's gloo is missing."""
+"""Training on several hosts, which are network namespaces of this machine, has the same bits as one process, also over a
+slow and lossy network. A link that is cut, and another configuration, are errors in one line that name the rank.
+Skipped where it is not root, or where `ip` or the build's gloo is missing."""
 import os
 import pathlib
 import shutil
@@ -63,12 +63,13 @@ class Hosts:
             ip("netns", "delete", name, check=False)
         ip("link", "delete", self.bridge, check=False)
 
-    def start(self, command, port, address="10.213.7.1"):
+    def start(self, command, port):
         """A rank on each host."""
         ranks = []
         for i, name in enumerate(self.names):
-            environment = {**os.environ, "RANK": str(i), "WORLD_SIZE": str(HOSTS), "MASTER_ADDR": address,
-                           "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "eth0", "SPARSIGHT_DIST_TIMEOUT": str(TIMEOUT)}
+            environment = {**os.environ, "RANK": str(i), "WORLD_SIZE": str(HOSTS), "MASTER_ADDR": "10.213.7.1",
+                           "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "eth0",
+                           "SPARSIGHT_DIST_TIMEOUT": str(TIMEOUT)}
             ranks.append(subprocess.Popen(["ip", "netns", "exec", name, *command(i)], env=environment, text=True,
                                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
         return ranks
@@ -95,18 +96,20 @@ def same_bits(hosts, folder):
     codes, said = wait(hosts.start(lambda i: train(folder, "hosts"), 29611))
     assert codes == [0] * HOSTS, said
     assert tensors(folder / "hosts") == tensors(folder / "one"), "several hosts have other bits"
-    if subprocess.run(["ip", "netns", "exec", hosts.names[1], "tc", "qdisc", "add", "dev", "eth0", "root", "netem", "delay",
-                       "20ms", "loss", "1%"], capture_output=True).returncode != 0:
+    discipline = ["dev", "eth0", "root", "netem", "delay", "20ms", "loss", "1%"]
+    inside = ["ip", "netns", "exec", hosts.names[1]]
+    if subprocess.run([*inside, "tc", "qdisc", "add", *discipline], capture_output=True).returncode != 0:
         print("no netem here: not run over a slow network")
         return
     codes, said = wait(hosts.start(lambda i: train(folder, "slow"), 29612), 300)
-    subprocess.run(["ip", "netns", "exec", hosts.names[1], "tc", "qdisc", "delete", "dev", "eth0", "root"], check=True)
+    subprocess.run([*inside, "tc", "qdisc", "delete", *discipline[:3]], check=True)
     assert codes == [0] * HOSTS, said
     assert tensors(folder / "slow") == tensors(folder / "one"), "a slow network changes bits"
 
 
 def cut_link(hosts, folder):
-    ranks = hosts.start(lambda i: train(folder, "cut", "--set", "train.epochs=10000", "--set", "train.checkpoint_every=5"), 29613)
+    endless = ["--set", "train.epochs=10000", "--set", "train.checkpoint_every=5"]
+    ranks = hosts.start(lambda i: train(folder, "cut", *endless), 29613)
     saved = folder / "cut/checkpoints/last.safetensors"
     end = time.monotonic() + 60
     while not saved.exists() and time.monotonic() < end:
@@ -123,7 +126,8 @@ def cut_link(hosts, folder):
 
 
 def mistakes(hosts, folder):
-    codes, said = wait(hosts.start(lambda i: train(folder, "other", "--set", f"optimizer.lr=0.00{i % 2 + 1}"), 29614))
+    other = lambda i: ["--set", f"optimizer.lr=0.00{i % 2 + 1}"]  # noqa: E731
+    codes, said = wait(hosts.start(lambda i: train(folder, "other", *other(i)), 29614))
     assert codes == [1] * HOSTS, codes
     assert all("rank 1 was started with another configuration than rank 0" in text for text in said), said
 

@@ -1,4 +1,4 @@
-"""Ranks that torchrun starts have the bits of one process. Skipped where torchrun is missing, or the build has no gloo."""
+"""Ranks that torchrun starts have the bits of one process. Skipped where torchrun or the build's gloo is missing."""
 import os
 import pathlib
 import subprocess
@@ -16,7 +16,8 @@ SETTINGS = {"data.name": "glyphs", "data.classes": 4, "data.side": 16, "data.tra
 def train(launcher, out, accumulate, folder):
     config = folder / "config.toml"
     config.write_text("")
-    sets = [part for key, value in {**SETTINGS, "train.accumulate": accumulate}.items() for part in ("--set", f"{key}={value}")]
+    settings = {**SETTINGS, "train.accumulate": accumulate}
+    sets = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
     environment = {key: value for key, value in os.environ.items() if key not in ("RANK", "WORLD_SIZE")}
     command = [*launcher, str(PROGRAM), "train", str(config), "--out", str(folder / out), *sets]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
