@@ -76,7 +76,7 @@ def build(settings):
         run(["cmake", "-S", ROOT, "-B", folder, *generator, "-DCMAKE_BUILD_TYPE=Release", f"-DSPARSIGHT_TORCH_ROOT={torch}",
              "-DSPARSIGHT_BUILD_PYTHON=ON", "-DSPARSIGHT_BUILD_CLI=OFF", "-DSPARSIGHT_BUILD_TESTS=OFF",
              "-DSPARSIGHT_UNITY=ON", "-DSPARSIGHT_DECODE_IMAGES=OFF",
-             "-DSPARSIGHT_FOLDERS=core;kernels;engine;cost;ops;nn;moe"])
+             "-DSPARSIGHT_FOLDERS=core;kernels;engine;cost;ops;dist;nn;moe"])
     run(["cmake", "--build", folder, "--target", "sparsight_python", "-j", jobs(settings)])
     return folder / "python/sparsight", torch
 

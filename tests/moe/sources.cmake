@@ -1,6 +1,7 @@
 torch_tests(
   moe/capacity_groups_test.cpp
   moe/capacity_test.cpp
+  moe/dispatch/expert_parallel_test.cpp
   moe/gate_forms_test.cpp
   moe/gate_sums_test.cpp
   moe/experts/expert_dropout_test.cpp
