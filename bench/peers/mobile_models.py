@@ -47,7 +47,10 @@ class Models:
         self.shape = [3, options.side, options.side]
         for needed in ("tests/sparsight_write_small_vit", "runtime/sparsight-run"):
             if not (options.build / needed).exists():
-                sys.exit(f"error: {options.build / needed} is missing; build the target of that name")
+                sys.exit(
+                    f"error: {options.build / needed} is missing; build the targets sparsight_run and "
+                    "sparsight_write_small_vit"
+                )
         make_package(options.build, self.folder / "package")
 
     def write(self, size, routing):

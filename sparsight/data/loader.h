@@ -66,6 +66,7 @@ class Loader {
 
   // How many images have been missing in batches because they cannot be read (on_bad_image = "skip").
   int64_t unreadable() const { return std::ssize(unreadable_); }
+  const std::set<int64_t>& unreadable_images() const { return unreadable_; }  // indices
 
  private:
   class Workers;

@@ -17,7 +17,7 @@ class EndlessLoader {
   void start(int64_t batches, int64_t stride = 1);
   Batch next();
 
-  int64_t unreadable() const { return loader_->unreadable(); }
+  const std::set<int64_t>& unreadable_images() const { return loader_->unreadable_images(); }
 
  private:
   std::unique_ptr<Loader> loader_;

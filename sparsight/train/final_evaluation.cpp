@@ -26,11 +26,22 @@ void Trainer::evaluate_result() {
   for (const Json& line : lines) metrics_->write(line);
 }
 
+// The number of the loader's images that some rank could not read.
+int64_t Trainer::count_unreadable(const EndlessLoader& loader) const {
+  const std::set<int64_t>& own = loader.unreadable_images();
+  std::set<int64_t> all;
+  for (const std::string& numbers : setup_.group->all_gather_bytes(Json(own).dump()))
+    all.merge(Json::parse(numbers).get<std::set<int64_t>>());
+  return std::ssize(all);
+}
+
 // Counts the images that loader.on_bad_image = "skip" left out, each once.
 int64_t Trainer::note_unreadable() {
   int64_t training = 0;
-  for (const EndlessLoader& loader : setup_.train_loaders) training += loader.unreadable();
-  const auto of = [](const std::unique_ptr<Loader>& loader) { return loader ? loader->unreadable() : 0; };
+  for (const EndlessLoader& loader : setup_.train_loaders) training += count_unreadable(loader);
+  const auto of = [&](const std::unique_ptr<Loader>& loader) {  // each rank has evaluated others
+    return loader ? setup_.group->all_gather(at::full({1}, loader->unreadable(), at::kLong)).sum().item<int64_t>() : 0;
+  };
   const int64_t validation = of(setup_.validation_loader), monitor = of(setup_.monitor_loader),
                 test = tests_on_validation() ? 0 : of(setup_.test_loader), all = training + validation + monitor + test;
   if (all == 0) return 0;

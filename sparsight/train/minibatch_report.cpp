@@ -67,8 +67,11 @@ std::string to_bytes(const MinibatchReport& report, const Averages& averages) {
 MinibatchReport report_from(const std::string& bytes, const Averages& averages) {
   const dist::TensorMessage message = dist::TensorMessage::from_bytes(bytes);
   const Json& json = message.json;
-  MinibatchReport report{json.at("loss"), json.at("task"), json.at("not_finite"),
-                         NamedMeans::from_json(json.at("means")), json.at("details")};
+  MinibatchReport report;
+  report.loss = json.at("loss"), report.task = json.at("task");
+  report.not_finite = json.at("not_finite").get<std::set<std::string>>();
+  report.means = NamedMeans::from_json(json.at("means"));
+  report.details = json.at("details");
   for (const Json& routing : json.at("routings")) report.routings.push_back(routing_from(routing, message));
   for (const Json& moments : json.at("moments")) report.moments.push_back(moments_from(moments, averages, message));
   return report;

@@ -7,6 +7,7 @@
 #include "sparsight/analysis/superclasses/map_file.h"
 #include "sparsight/catalogue/model_sections.h"
 #include "sparsight/core/config.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
@@ -76,10 +77,12 @@ std::optional<std::vector<int64_t>> recorded_superclasses(const RunFolder& folde
 // The run's steps have the same batches on any number of ranks. Returns how many of them are this rank's.
 int64_t batches_per_rank(const RunFolder& folder, int64_t configured, int64_t ranks) {
   const Json config = last_metadata(folder, "config"), state = last_metadata(folder, "state");
-  if (!config.contains("train") || !config["train"].contains("accumulate")) return configured;
-  const int64_t before = state.value("ranks", int64_t{1});
+  // What is not there or not a number is of an older version, or reading the checkpoint says what is wrong.
+  const auto per_rank = static_cast<int64_t>(number(member(config, "train"), "accumulate").value_or(0)),
+             before = static_cast<int64_t>(number(state, "ranks").value_or(1));
+  if (per_rank < 1 || before < 1) return configured;
   if (before == ranks) return configured;
-  const int64_t all = config["train"]["accumulate"].get<int64_t>() * before;
+  const int64_t all = per_rank * before;
   if (all % ranks != 0)
     fail_usage("the steps of ", printable(folder.path()), " have ", all, all == 1 ? " batch" : " batches",
                ", which cannot be shared out equally over ", ranks, " processes; resume with ", before,

@@ -58,6 +58,7 @@ class Trainer {
   void evaluate_result();
   void evaluate_raw();
   void final_evaluation(bool has_result);
+  int64_t count_unreadable(const EndlessLoader& loader) const;
   int64_t note_unreadable();  // their number
   void save_last();
   Checkpoint weights_checkpoint() const;
