@@ -182,6 +182,7 @@ TEST(ExpertParallel, ExpertsThatCannotBeSpreadEquallySaySo) {
          MoeSpec spec = read_moe_spec(cases().front().sections);
          spec.dispatcher = expert_parallel_dispatcher(group);
          MoeLayer layer(spec, LayerContext{"moe", kWidth, 5});
+         group->barrier();  // all have joined
          layer.forward(input_of(tokens, 0, 9));
        }))
     EXPECT_EQ(error, "8 experts cannot be spread equally over 3 ranks; choose a multiple of it as moe.experts");
