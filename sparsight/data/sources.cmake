@@ -105,3 +105,8 @@ loop_sources(
   data/domainbed/cub_dg.cpp
   data/domainbed/wilds.cpp
   data/readers/cub.cpp)
+
+# Tar shards, in files and on web servers.
+loop_sources(
+  data/http_request.cpp
+  data/shards/tar_header.cpp)
