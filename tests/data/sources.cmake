@@ -47,3 +47,6 @@ light_tests(
 light_tests(
   data/domainbed/cub_dg_test.cpp
   data/domainbed/wilds_test.cpp)
+
+light_tests(
+  data/shards/shard_sampling_test.cpp)
