@@ -49,4 +49,7 @@ light_tests(
   data/domainbed/wilds_test.cpp)
 
 light_tests(
+  data/shards/index_file_test.cpp
+  data/shards/index_shard_test.cpp
+  data/shards/shard_names_test.cpp
   data/shards/shard_sampling_test.cpp)
