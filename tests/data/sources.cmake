@@ -49,7 +49,10 @@ light_tests(
   data/domainbed/wilds_test.cpp)
 
 light_tests(
+  data/shards/block_cache_test.cpp
+  data/shards/http_reader_test.cpp
   data/shards/index_file_test.cpp
   data/shards/index_shard_test.cpp
   data/shards/shard_names_test.cpp
-  data/shards/shard_sampling_test.cpp)
+  data/shards/shard_sampling_test.cpp
+  data/shards/shard_store_test.cpp)
