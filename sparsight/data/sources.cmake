@@ -109,12 +109,15 @@ loop_sources(
 # Tar shards, in files and on web servers.
 loop_sources(
   data/http_request.cpp
+  data/sets/webdataset.cpp
   data/shards/block_cache.cpp
   data/shards/http_reader.cpp
   data/shards/index_file.cpp
   data/shards/index_shard.cpp
   data/shards/shard_labels.cpp
   data/shards/shard_names.cpp
+  data/shards/shard_set.cpp
   data/shards/shard_store.cpp
   data/shards/tar_header.cpp
-  data/shards/tar_members.cpp)
+  data/shards/tar_members.cpp
+  data/shards/write_shards.cpp)

@@ -49,6 +49,7 @@ light_tests(
   data/domainbed/wilds_test.cpp)
 
 light_tests(
+  data/sets/webdataset_test.cpp
   data/shards/block_cache_test.cpp
   data/shards/http_reader_test.cpp
   data/shards/index_file_test.cpp
