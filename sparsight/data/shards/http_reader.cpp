@@ -53,8 +53,6 @@ bool is_header(std::string_view line, std::string_view name) {
          });
 }
 
-int stop_if_interrupted(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) { return interrupted() ? 1 : 0; }
-
 }  // namespace
 
 // Judges the answer by its status and headers, before its first byte.
@@ -156,14 +154,11 @@ HttpAnswer ask(CURL* handle, const std::string& url, const HttpReadOptions& opti
   set(CURLOPT_WRITEDATA, &reception);
   set(CURLOPT_HEADERFUNCTION, take_header<Reception>);
   set(CURLOPT_HEADERDATA, &reception);
-  set(CURLOPT_NOPROGRESS, 0L);
-  set(CURLOPT_XFERINFOFUNCTION, stop_if_interrupted);
   set(CURLOPT_ERRORBUFFER, message);
   const CURLcode code = curl.easy_perform(handle);
   set(CURLOPT_ERRORBUFFER, nullptr);
   long status = 0;
   curl.easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
-  if (interrupted()) fail("interrupted while reading ", printable(url));
   if (!reception.refusal.empty()) return {HttpOutcome::kGiveUp, reception.refusal};
   if (reception.header_bytes > kMaxHttpHeaderBytes)
     return {HttpOutcome::kGiveUp, cat("it sends more than ", kMaxHttpHeaderBytes, " bytes of HTTP headers")};
@@ -182,7 +177,8 @@ std::string HttpReader::receive(const std::string& url, Reception& reception) co
   for (int attempt = 1;; ++attempt) {
     const HttpAnswer answer = ask(handle.get(), url, options_, reception);
     if (answer.outcome == HttpOutcome::kDone) return "";
-    if (answer.outcome == HttpOutcome::kGiveUp || attempt >= options_.tries) return answer.text;
+    // A training that is to stop ends its step first, for which it needs what is on its way.
+    if (answer.outcome == HttpOutcome::kGiveUp || attempt >= options_.tries || interrupted()) return answer.text;
     log_info(url, ": ", answer.text, "; retrying from byte ", reception.next());
     std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     pause *= 2;

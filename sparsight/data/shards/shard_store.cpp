@@ -6,6 +6,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/input_file.h"
+#include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 #include "sparsight/data/shards/block_cache.h"
 
@@ -125,6 +126,11 @@ class RemoteShards : public ShardStore {
 };
 
 }  // namespace
+
+void StoredShard::read(int64_t offset, void* data, size_t bytes) const {
+  if (interrupted()) fail("interrupted while reading ", name_);
+  store_.read(shard_, offset, data, bytes);
+}
 
 bool is_url(const std::string& root) { return root.starts_with("http://") || root.starts_with("https://"); }
 

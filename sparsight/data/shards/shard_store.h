@@ -40,13 +40,14 @@ bool is_url(const std::string& root);  // http:// or https://
 std::shared_ptr<const ShardStore> open_shards(const std::string& root, std::vector<ShardFile> shards,
                                               const ReadAhead& ahead = {}, const HttpReadOptions& options = {});
 
-// One of them; the store must outlive it.
+// One of them, to be read from begin to end, which ends with Error when interrupted() (core/interrupt.h). The store
+// must outlive it.
 class StoredShard : public ByteSource {
  public:
   StoredShard(const ShardStore& store, size_t shard) : store_(store), shard_(shard), name_(store.name(shard)) {}
   const std::string& name() const override { return name_; }
   int64_t size() const override { return store_.size(shard_); }
-  void read(int64_t offset, void* data, size_t bytes) const override { store_.read(shard_, offset, data, bytes); }
+  void read(int64_t offset, void* data, size_t bytes) const override;
 
  private:
   const ShardStore& store_;
