@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <string_view>
 
 #include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
@@ -25,15 +26,13 @@ namespace {
 const std::vector<std::string> kSplits{"train", "validation", "test"};
 
 // The file of the folder or URL; nothing where there is none.
-std::optional<std::string> small_file(const std::string& root, const std::string& name, int64_t max_bytes) {
-  std::optional<Bytes> bytes;
+std::optional<Bytes> small_file(const std::string& root, const std::string& name, int64_t max_bytes) {
   const std::string path = root + (root.ends_with('/') ? "" : "/") + name;
-  if (is_url(root))
-    bytes = HttpReader().whole(path, max_bytes);
-  else if (path_exists(path))
-    bytes = read_bytes(path, max_bytes);
-  return bytes ? std::optional(std::string(bytes->begin(), bytes->end())) : std::nullopt;
+  if (is_url(root)) return HttpReader().whole(path, max_bytes);
+  return path_exists(path) ? std::optional(read_bytes(path, max_bytes)) : std::nullopt;
 }
+
+std::string_view as_text(const Bytes& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 // The shards that the settings name, in order, without index; none if they name none.
 std::vector<ShardIndex> named_shards(const WebDatasetOptions& options) {
@@ -54,12 +53,12 @@ std::vector<ShardIndex> named_shards(const WebDatasetOptions& options) {
 }
 
 // `named`: which shards are wanted, and for what; none: all, for what the index says.
-std::vector<ShardIndex> indexed_shards(const std::string& text, const std::string& name,
+std::vector<ShardIndex> indexed_shards(const Bytes& text, const std::string& name,
                                        const std::vector<ShardIndex>& named) {
   std::map<std::string, size_t> position;
   for (size_t i = 0; i < named.size(); ++i) position[named[i].shard] = i;
   std::vector<ShardIndex> shards = named;
-  read_index_file(text, name, [&](ShardIndex index) {
+  read_index_file(as_text(text), name, [&](ShardIndex index) {
     if (named.empty()) {
       if (index.split.empty()) index.split = "train";
       if (std::ranges::find(kSplits, index.split) == kSplits.end())
@@ -107,10 +106,8 @@ void keep_index(const std::string& path, const std::vector<ShardIndex>& shards) 
 
 std::vector<ShardIndex> find_images(const std::string& root, const WebDatasetOptions& options, const ReadAhead& ahead) {
   std::vector<ShardIndex> shards = named_shards(options);
-  if (!options.index.empty() && path_exists(options.index)) {
-    const Bytes bytes = read_bytes(options.index, kMaxManifestBytes);
-    return indexed_shards(std::string(bytes.begin(), bytes.end()), printable(options.index), shards);
-  }
+  if (!options.index.empty() && path_exists(options.index))
+    return indexed_shards(read_bytes(options.index, kMaxManifestBytes), printable(options.index), shards);
   if (options.index.empty())
     if (const auto text = small_file(root, kIndexFile, kMaxManifestBytes))
       return indexed_shards(*text, printable(root) + "/" + kIndexFile, shards);
@@ -162,10 +159,10 @@ DataSplits make_webdataset(const WebDatasetOptions& options, const DataContext& 
   const std::string root = is_url(options.root) ? options.root : data_root(options.root, "");
   const ReadAhead ahead{options.read_ahead_mb << 20, options.cache_mb << 20};
   const std::vector<ShardIndex> shards = find_images(root, options, ahead);
-  const auto class_names = small_file(root, "classes.txt", kMaxNamesBytes);
-  const ShardLabels labels =
-      resolve_labels(shards, class_names ? parse_class_names(*class_names, printable(root) + "/classes.txt")
-                                         : std::vector<std::string>());
+  std::vector<std::string> names;
+  if (const auto text = small_file(root, "classes.txt", kMaxNamesBytes))
+    names = parse_class_names(as_text(*text), printable(root) + "/classes.txt");
+  const ShardLabels labels = resolve_labels(shards, names);
   DataInfo info;
   info.name = name_of_root(root);
   info.classes = labels.classes;

@@ -64,12 +64,12 @@ std::vector<std::string> occurring_names(const std::vector<ShardIndex>& shards) 
 
 }  // namespace
 
-std::vector<std::string> parse_class_names(const std::string& text, const std::string& name) {
+std::vector<std::string> parse_class_names(std::string_view text, const std::string& name) {
   std::vector<std::string> names;
   std::set<std::string> seen;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, end - begin);
+    std::string line(text.substr(begin, end - begin));
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) fail(name, ":", names.size() + 1, " is empty; each line is the name of a class");
     if (!seen.insert(line).second) fail(name, ":", names.size() + 1, ": class ", printable(line), " is there twice");

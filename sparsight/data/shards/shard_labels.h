@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sparsight/data/shards/index_shard.h"
@@ -15,7 +16,7 @@ struct ShardLabels {
 };
 
 // The lines of classes.txt. Raises Error for none, an empty one, and one that is there twice.
-std::vector<std::string> parse_class_names(const std::string& text, const std::string& name);
+std::vector<std::string> parse_class_names(std::string_view text, const std::string& name);
 
 // Numbers are places in `names`; without names, classes are the numbers if all labels are some, else the names that
 // occur, in byte order. Raises Error naming shard and member for a label that is not among the names.

@@ -164,6 +164,7 @@ TEST_F(WebDataset, IsReadFromAServerInFewRequests) {
   EXPECT_EQ(labels_by_level(*set.validation), labels_by_level(*images_.validation));
   EXPECT_EQ(labels_by_level(*set.train), labels_by_level(*images_.train));
   EXPECT_EQ(server_.requests().size(), 2u + 9u);
+  EXPECT_EQ(verify_set({"webdataset", settings({{"root", server_.address("")}})}, [](auto, auto) {}).images, 60);
 }
 
 TEST_F(WebDataset, GoesOnWhereAConnectionBroke) {
