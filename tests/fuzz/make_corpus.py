@@ -94,7 +94,7 @@ def write_shards():
     write("webdataset", "gnu", shard(tarfile.GNU_FORMAT, long))
     write("webdataset", "pax", shard(tarfile.PAX_FORMAT, long))
     write("webdataset", "index", b"i" + b"".join(json.dumps(line).encode() + b"\n" for line in SHARD_LINES))
-    write("webdataset", "pattern", b"p{train,more}-{000..012}.tar::b.tar")
+    write("webdataset", "pattern", b"p{train,more}-{00..12}.tar::b.tar")
     write("webdataset", "classes", b"ccat\r\ndog\n")
 
 

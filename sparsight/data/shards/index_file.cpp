@@ -6,6 +6,7 @@
 #include "sparsight/core/checksum.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/limits.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/data/shards/shard_names.h"
 #include "sparsight/data/shards/tar_header.h"
 #include "sparsight/io/checked_json.h"

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMaxDigits = 12;
 constexpr size_t kMaxBraces = 8;
+constexpr size_t kMaxNameBytes = size_t{1} << 26;  // of all names that a pattern stands for
 
 std::vector<std::string> split_at(const std::string& text, const std::string& mark) {
   std::vector<std::string> parts;
@@ -59,8 +60,9 @@ std::vector<std::string> expand_one(const std::string& pattern, const std::strin
     if (choices.empty() || braces == kMaxBraces)
       fail_usage(setting, " = \"", printable(pattern),
                  "\" has braces that are no range such as {000..009} and no list such as {a,b}");
-    if (names.size() > kMaxShards / choices.size())
-      fail_usage(setting, " = \"", printable(pattern), "\" names more than ", kMaxShards, " shards");
+    if (names.size() > std::min(kMaxShards, kMaxNameBytes / pattern.size()) / choices.size())
+      fail_usage(setting, " = \"", printable(pattern), "\" names more than ", kMaxShards,
+                 " shards, or names too long for so many");
     std::vector<std::string> longer;
     for (const std::string& name : names)
       for (const std::string& choice : choices) longer.push_back(name + choice);

@@ -27,6 +27,7 @@ TEST(ShardNames, RefuseWhatIsNoPattern) {
                               "{0..99999999999999999999}", "{-1..2}"})
     EXPECT_TRUE(says(problem(pattern), "has braces that are no range")) << pattern;
   EXPECT_TRUE(says(problem("{0..999}{0..999}{0..9}"), "names more than 1000000 shards"));
+  EXPECT_TRUE(says(problem("{0..999}{0..99}" + std::string(1000, 'n')), "names too long for so many"));
   EXPECT_TRUE(says(problem("{a,b,a}.tar"), "names a.tar twice"));
   for (const char* pattern : {"", "/a.tar", "../a.tar", "a/./b.tar", "a//b.tar", "a\n.tar", "a.tar::"})
     EXPECT_TRUE(says(problem(pattern), "shards are paths below data.root")) << pattern;
