@@ -52,6 +52,28 @@ void add_make(CLI::App& app) {
   verb->callback([arguments] { run_data_make(*arguments); });
 }
 
+void add_shard(CLI::App& app) {
+  const auto arguments = std::make_shared<DataShardArguments>();
+  CLI::App* verb = add_verb(app, "shard", "Write the image files of a dataset as tar shards (WebDataset)",
+                            "sparsight data shard my/photos --out my/shards\n"
+                            "sparsight data shard my/photos --out my/shards --shard-size 500MB --split train");
+  declare_set(verb, arguments->set, "Name of a dataset of image files, or a folder or manifest");
+  verb->add_option("--out", arguments->folder, "Folder for the shards; if it has some of them, the command goes on")
+      ->type_name("FOLDER")
+      ->required();
+  verb->add_option("--shard-size", arguments->size, "Images of a shard, or its size (500MB, 2GB)")
+      ->type_name("N|SIZE")
+      ->capture_default_str();
+  verb->add_option("--split", arguments->splits, "Split to write; may be repeated (default: all)")
+      ->check(CLI::IsMember({"train", "validation", "test"}))
+      ->allow_extra_args(false);
+  verb->add_option("--order", arguments->order, "Order of the images: shuffled by --seed, or that of the dataset")
+      ->check(CLI::IsMember({"shuffle", "sequential"}))
+      ->capture_default_str();
+  verb->add_option("--seed", arguments->seed, "Seed of the order and of a validation split")->capture_default_str();
+  verb->callback([arguments] { run_data_shard(*arguments); });
+}
+
 void add_fetch(CLI::App& app) {
   const auto arguments = std::make_shared<DataFetchArguments>();
   CLI::App* verb = add_verb(app, "fetch",
@@ -94,6 +116,7 @@ void add_data(CLI::App& app) {
   add_inspect_data(*verb);
   add_verify(*verb);
   add_make(*verb);
+  add_shard(*verb);
   add_fetch(*verb);
   add_where(*verb);
 }

@@ -1,6 +1,7 @@
 // `sparsight data`
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,13 @@ struct DataMakeArguments {
   std::string folder, layout = "class";
 };
 
+struct DataShardArguments {
+  SetArguments set;
+  std::string folder, size = "1000", order = "shuffle";
+  std::vector<std::string> splits;
+  uint64_t seed = 0;
+};
+
 struct DataFetchArguments {
   std::string name, to, mirror, from;
 };
@@ -25,6 +33,7 @@ void run_data_list();
 void run_data_inspect(const SetArguments& arguments);
 void run_data_verify(const SetArguments& arguments);
 void run_data_make(const DataMakeArguments& arguments);
+void run_data_shard(const DataShardArguments& arguments);
 void run_data_fetch(const DataFetchArguments& arguments);
 void run_data_where(const std::string& name);  // "": of every dataset
 

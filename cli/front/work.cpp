@@ -30,6 +30,7 @@ void run_data_list() { start_full_program(); }
 void run_data_inspect(const SetArguments&) { start_full_program(); }
 void run_data_verify(const SetArguments&) { start_full_program(); }
 void run_data_make(const DataMakeArguments&) { start_full_program(); }
+void run_data_shard(const DataShardArguments&) { start_full_program(); }
 void run_data_fetch(const DataFetchArguments&) { start_full_program(); }
 void run_data_where(const std::string&) { start_full_program(); }
 void run_dg_ablate(const DgAblateArguments&) { start_full_program(); }

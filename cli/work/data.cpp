@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <iomanip>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "sparsight/data/locate.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/sets/data_root.h"
+#include "sparsight/data/shards/write_shards.h"
 #include "sparsight/data/summary.h"
 #include "sparsight/data/verify.h"
 
@@ -35,7 +37,9 @@ bool is_file(const SetArguments& arguments) {
   return std::filesystem::is_regular_file(arguments.what, ignored) && !arguments.what.ends_with(".csv");
 }
 
-DataSplits open_set(const LocatedSet& set) { return data_sets().make(set.name, set.settings, "data", DataContext{}); }
+DataSplits open_set(const LocatedSet& set, const DataContext& context = {}) {
+  return data_sets().make(set.name, set.settings, "data", context);
+}
 
 // Progress of a loop whose length is known only once it runs.
 class LateProgress {
@@ -124,6 +128,29 @@ void run_data_make(const DataMakeArguments& arguments) {
   const int64_t images = export_images(open_set(locate(arguments.set)), arguments.folder, arguments.layout,
                                        [&](int64_t done, int64_t total) { progress.update(done, total); });
   log_info("wrote ", images, " images to ", arguments.folder);
+}
+
+void run_data_shard(const DataShardArguments& arguments) {
+  begin_interruptible_work();
+  ShardOptions options{.folder = arguments.folder, .shuffled = arguments.order == "shuffle", .seed = arguments.seed};
+  set_shard_size(options, arguments.size);
+  const DataSplits splits = open_set(locate(arguments.set), {arguments.seed});
+  const bool is_alone = splits.test == splits.validation;  // one of the two stands for the other
+  std::vector<std::pair<std::string, DataSetPtr>> parts{{"train", splits.train}};
+  if (!is_alone || splits.missing == "test") parts.push_back({"validation", splits.validation});
+  if (!is_alone || splits.missing == "validation") parts.push_back({"test", splits.test});
+  const auto wanted = [&](const std::string& name) {
+    return arguments.splits.empty() || std::ranges::find(arguments.splits, name) != arguments.splits.end();
+  };
+  for (const std::string& name : arguments.splits)
+    if (std::ranges::find(parts, name, &std::pair<std::string, DataSetPtr>::first) == parts.end())
+      fail_usage("--split ", name, ": ", splits.train->info().name, " has no such split");
+  std::erase_if(parts, [&](const auto& part) { return !wanted(part.first); });
+  LateProgress progress("shard", "images");
+  const WrittenShards written =
+      write_shards(parts, options, [&](int64_t done, int64_t total) { progress.update(done, total); });
+  log_info("wrote ", written.images, " images in ", written.shards, written.shards == 1 ? " shard to " : " shards to ",
+           arguments.folder, written.kept > 0 ? cat(" (", written.kept, " were there already)") : "");
 }
 
 void run_data_fetch(const DataFetchArguments& arguments) {

@@ -36,6 +36,10 @@ class DataSet {
   virtual int64_t domain(int64_t) const { return 0; }
   // All classes of the image, ascending; of multi-label data more than label(), the first one.
   virtual std::vector<int64_t> labels(int64_t index) const { return {label(index)}; }
+  // Which large file has the image, and images around it: cheap to read one after the other. -1: it is on its own.
+  virtual int64_t shard(int64_t) const { return -1; }
+  // The file whose bytes are the encoded image; "" if there is none.
+  virtual std::string file(int64_t) const { return ""; }
 };
 
 using DataSetPtr = std::shared_ptr<const DataSet>;

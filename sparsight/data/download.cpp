@@ -13,7 +13,7 @@
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
-#include "sparsight/data/libcurl.h"
+#include "sparsight/data/http_request.h"
 
 namespace sparsight {
 namespace {
@@ -64,49 +64,8 @@ void remove_file(const std::string& path) {
   fs::remove(path, ignored);
 }
 
-enum class Outcome { kDone, kAgain, kAgainFromStart, kGiveUp };
-
-struct Answer {
-  Outcome outcome;
-  std::string text;  // what went wrong
-};
-
-Answer judge(CURLcode code, long status, const std::string& message) {
-  if (code == CURLE_OK) return {Outcome::kDone, ""};
-  // The server does not support ranges, or the file has nothing after the downloaded part.
-  if (code == CURLE_RANGE_ERROR || status == 416) return {Outcome::kAgainFromStart, "it cannot resume a download"};
-  if (code == CURLE_HTTP_RETURNED_ERROR) {
-    const bool passing = status == 408 || status == 429 || status >= 500;
-    return {passing ? Outcome::kAgain : Outcome::kGiveUp, cat("HTTP status ", status)};
-  }
-  switch (code) {
-    case CURLE_PARTIAL_FILE:
-    case CURLE_RECV_ERROR:
-    case CURLE_GOT_NOTHING:
-    case CURLE_OPERATION_TIMEDOUT:
-    case CURLE_SEND_ERROR:
-      return {Outcome::kAgain, message};
-    default:
-      return {Outcome::kGiveUp, message};
-  }
-}
-
-// Raises Error where the library is older than its headers, and does not know how.
-void limit_to_http(CURL* transfer) {
-#if LIBCURL_VERSION_NUM >= 0x075500
-  constexpr CURLoption kOptions[] = {CURLOPT_PROTOCOLS_STR, CURLOPT_REDIR_PROTOCOLS_STR};
-  const char* const allowed = "http,https";
-#else
-  constexpr CURLoption kOptions[] = {CURLOPT_PROTOCOLS, CURLOPT_REDIR_PROTOCOLS};
-  const long allowed = CURLPROTO_HTTP | CURLPROTO_HTTPS;
-#endif
-  for (const CURLoption option : kOptions)
-    if (libcurl().easy_setopt(transfer, option, allowed) != CURLE_OK)
-      fail("the libcurl of this system is older than ", LIBCURL_VERSION, ", which this program was built with");
-}
-
 // Appends the response of one request to `part`.
-Answer request(const std::string& url, const std::string& part, const DownloadOptions& options) {
+HttpAnswer request(const std::string& url, const std::string& part, const DownloadOptions& options) {
   const Libcurl& curl = libcurl();
   const std::unique_ptr<CURL, void (*)(CURL*)> handle(curl.easy_init(), curl.easy_cleanup);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(part.c_str(), "ab"), std::fclose);
@@ -115,8 +74,7 @@ Answer request(const std::string& url, const std::string& part, const DownloadOp
   Transfer transfer{file.get(), stored_bytes(part), &options};
   const auto set = [&](CURLoption option, auto value) { curl.easy_setopt(handle.get(), option, value); };
   char message[CURL_ERROR_SIZE] = "";
-  set(CURLOPT_URL, url.c_str());
-  limit_to_http(handle.get());
+  set_up_request(handle.get(), url, options.min_bytes_per_second, options.max_slow_seconds);
   set(CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(transfer.start));
   set(CURLOPT_WRITEFUNCTION, write_chunk);
   set(CURLOPT_WRITEDATA, &transfer);
@@ -124,16 +82,8 @@ Answer request(const std::string& url, const std::string& part, const DownloadOp
   set(CURLOPT_XFERINFOFUNCTION, report_progress);
   set(CURLOPT_XFERINFODATA, &transfer);
   set(CURLOPT_ERRORBUFFER, message);
-  set(CURLOPT_FAILONERROR, 1L);
-  set(CURLOPT_FOLLOWLOCATION, 1L);
-  set(CURLOPT_MAXREDIRS, 10L);
-  set(CURLOPT_CONNECTTIMEOUT, 20L);
-  set(CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(options.min_bytes_per_second));
-  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.max_slow_seconds));
   set(CURLOPT_HEADERFUNCTION, count_header);
   set(CURLOPT_HEADERDATA, &transfer);
-  set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_USERAGENT, "sparsight");
   const CURLcode code = curl.easy_perform(handle.get());
   long status = 0;
   curl.easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
@@ -142,12 +92,12 @@ Answer request(const std::string& url, const std::string& part, const DownloadOp
     fail("cannot write ", printable(part), ": ", std::strerror(errno), "; free some space and fetch again to continue");
   if (interrupted()) fail("interrupted; ", printable(part), " is kept, fetch again to continue");
   if (transfer.header_bytes > kMaxHttpHeaderBytes)
-    return {Outcome::kGiveUp, cat("it sends more than ", kMaxHttpHeaderBytes, " bytes of HTTP headers")};
+    return {HttpOutcome::kGiveUp, cat("it sends more than ", kMaxHttpHeaderBytes, " bytes of HTTP headers")};
   if (transfer.too_long) {
     remove_file(part);
-    return {Outcome::kGiveUp, cat("it sends more than ", options.max_bytes, " bytes")};
+    return {HttpOutcome::kGiveUp, cat("it sends more than ", options.max_bytes, " bytes")};
   }
-  return judge(code, status, message[0] ? message : curl.easy_strerror(code));
+  return judge_transfer(code, status, message);
 }
 
 // "" if `part` is complete, else what went wrong.
@@ -155,11 +105,11 @@ std::string fetch_from(const std::string& url, const std::string& part, const Do
   double pause = options.first_pause;
   std::string problem;
   for (int attempt = 1; attempt <= options.tries; ++attempt) {
-    const Answer answer = request(url, part, options);
-    if (answer.outcome == Outcome::kDone) return "";
+    const HttpAnswer answer = request(url, part, options);
+    if (answer.outcome == HttpOutcome::kDone) return "";
     problem = answer.text;
-    if (answer.outcome == Outcome::kGiveUp) break;
-    if (answer.outcome == Outcome::kAgainFromStart) {
+    if (answer.outcome == HttpOutcome::kGiveUp) break;
+    if (answer.outcome == HttpOutcome::kAgainFromStart) {
       remove_file(part);
       continue;
     }

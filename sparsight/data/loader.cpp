@@ -17,7 +17,6 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
 #include "sparsight/data/one_compute_thread.h"
-#include "sparsight/data/sampler.h"
 
 namespace sparsight {
 
@@ -106,6 +105,8 @@ void LoaderOptions::declare(OptionSet& set) {
   set.choice("sampling", &sampling, sampling_names(), "order and frequency of the training images");
   set.floats("class_weights", &class_weights, {0, 1e9},
              "relative frequency of each class with sampling = \"weighted\"");
+  set.integer("shuffle_buffer", &shuffle_buffer, {1, int64_t{1} << 40},
+              "with sampling = \"shards\": an image is moved by fewer places than this");
   set.integer(
       "views", &views, {1, 1000},
       "repeated augmentation: an epoch has this many differently augmented views of each image that it samples, "
@@ -161,9 +162,9 @@ void Loader::start(int64_t epoch, int64_t first_batch, int64_t stride) {
   workers_.reset();
   epoch_ = epoch;
   next_batch_ = first_batch, stride_ = stride;
-  order_ =
-      repeated(epoch_order(options_.sampling, *data_, options_.class_weights, seed_, epoch, fewest_samples(options_)),
-               options_.views);
+  order_ = repeated(epoch_order(options_.sampling, *data_, options_.class_weights, seed_, epoch,
+                                fewest_samples(options_), options_.shuffle_buffer),
+                    options_.views);
   if (options_.workers > 0) workers_ = std::make_unique<Workers>(*this, first_batch);
 }
 

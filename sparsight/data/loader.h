@@ -12,6 +12,7 @@
 
 #include "sparsight/core/options.h"
 #include "sparsight/data/data_set.h"
+#include "sparsight/data/sampler.h"
 #include "sparsight/data/transforms/batch_transform.h"
 #include "sparsight/data/transforms/pipeline.h"
 
@@ -28,6 +29,7 @@ struct LoaderOptions {
   int64_t prefetch = 4;
   std::string sampling = "shuffle";
   std::vector<double> class_weights;
+  int64_t shuffle_buffer = kShuffleBuffer;
   int64_t views = 1;  // of each sampled image in an epoch: repeated() of sampler.h
   std::string on_bad_image = "error";
   bool drop_last = true;

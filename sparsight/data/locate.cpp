@@ -9,6 +9,7 @@
 #include "sparsight/data/readers/folder.h"
 #include "sparsight/data/readers/image.h"
 #include "sparsight/data/register_data.h"
+#include "sparsight/data/shards/index_file.h"
 
 namespace sparsight {
 namespace {
@@ -36,6 +37,7 @@ std::string kind_of_folder(const std::string& folder) {
   if (holds(folder, "train.bin") || holds(folder, "cifar-100-binary")) return "cifar100";
   if (holds(folder, "manifest.csv")) return "manifest";
   if (holds(folder, "images.npy")) return "npy";
+  if (holds(folder, kIndexFile)) return "webdataset";
   const bool parts = holds(folder, "train");
   return image_depth(folder, 0) >= 2 && !parts ? "domain_folder" : "folder";
 }

@@ -14,6 +14,7 @@
 #include "sparsight/data/sets/mnist.h"
 #include "sparsight/data/sets/npy.h"
 #include "sparsight/data/sets/planted.h"
+#include "sparsight/data/sets/webdataset.h"
 
 namespace sparsight {
 
@@ -48,6 +49,8 @@ Registry<DataSplits, DataContext>& data_sets() {
     sets.add<DomainBedOptions>("domainbed", "the datasets and splits of DomainBed, by environment", make_domainbed);
     sets.add<ManifestOptions>("manifest", "image files that a CSV file lists", make_manifest);
     sets.add<NpyOptions>("npy", "arrays in .npy files", make_npy);
+    sets.add<WebDatasetOptions>("webdataset", "image files in tar shards, in a folder or on a web server",
+                                make_webdataset);
     return sets;
   }();
   return registry;

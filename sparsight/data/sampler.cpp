@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/shuffle.h"
@@ -59,11 +60,50 @@ std::vector<int64_t> weighted(const DataSet& data, const std::vector<double>& cl
   return order;
 }
 
+// Images that follow one another in one shard: `count` from `first` on.
+struct ShardRun {
+  int64_t first = 0, count = 0;
+};
+
+std::vector<ShardRun> shard_runs(const DataSet& data) {
+  std::vector<ShardRun> runs;
+  int64_t before = -1;
+  for (int64_t i = 0; i < data.size(); ++i) {
+    const int64_t shard = data.shard(i);
+    if (shard < 0)
+      fail_usage("loader.sampling = \"shards\" needs data in shards, which ", data.info().name,
+                 " is not; use \"shuffle\"");
+    if (shard != before) runs.push_back({i, 0});
+    ++runs.back().count;
+    before = shard;
+  }
+  return runs;
+}
+
+// Sorts by i + random number below `buffer`; what is `buffer` or more places further on stays behind. Of two images at
+// one place the later one is first: otherwise a buffer of 2 would move none.
+std::vector<int64_t> shard_by_shard(const DataSet& data, int64_t buffer, RandomStream& random) {
+  std::vector<ShardRun> runs = shard_runs(data);
+  shuffle(runs, random);
+  std::vector<int64_t> stream;
+  stream.reserve(static_cast<size_t>(data.size()));
+  for (const ShardRun& run : runs)
+    for (int64_t i = 0; i < run.count; ++i) stream.push_back(run.first + i);
+  std::vector<std::pair<int64_t, int64_t>> placed;  // place, -i
+  placed.reserve(stream.size());
+  for (int64_t i = 0; i < std::ssize(stream); ++i) placed.emplace_back(i + random.below(buffer), -i);
+  std::ranges::sort(placed);
+  std::vector<int64_t> order;
+  order.reserve(stream.size());
+  for (const auto& [place, negative] : placed) order.push_back(stream[static_cast<size_t>(-negative)]);
+  return order;
+}
+
 }  // namespace
 
 const std::vector<std::string>& sampling_names() {
-  static const std::vector<std::string> names{"shuffle",         "sequential",  "class_balanced",
-                                              "domain_balanced", "replacement", "weighted"};
+  static const std::vector<std::string> names{"shuffle",     "sequential", "class_balanced", "domain_balanced",
+                                              "replacement", "weighted",   "shards"};
   return names;
 }
 
@@ -73,8 +113,8 @@ int64_t epoch_samples(const std::string& sampling, const DataSet& data, int64_t 
 }
 
 std::vector<int64_t> epoch_order(const std::string& sampling, const DataSet& data,
-                                 const std::vector<double>& class_weights, uint64_t seed, int64_t epoch,
-                                 int64_t fewest) {
+                                 const std::vector<double>& class_weights, uint64_t seed, int64_t epoch, int64_t fewest,
+                                 int64_t shuffle_buffer) {
   const int64_t samples = epoch_samples(sampling, data, fewest);
   RandomStream random(seed, "sampler", static_cast<uint64_t>(epoch));
   if (sampling == "sequential") return all_indices(data);
@@ -92,6 +132,7 @@ std::vector<int64_t> epoch_order(const std::string& sampling, const DataSet& dat
     return order;
   }
   if (sampling == "weighted") return weighted(data, class_weights, samples, random);
+  if (sampling == "shards") return shard_by_shard(data, shuffle_buffer, random);
   SPARSIGHT_CHECK(sampling == "shuffle");
   std::vector<int64_t> order = all_indices(data);
   shuffle(order, random);

@@ -105,3 +105,19 @@ loop_sources(
   data/domainbed/cub_dg.cpp
   data/domainbed/wilds.cpp
   data/readers/cub.cpp)
+
+# Tar shards, in files and on web servers.
+loop_sources(
+  data/http_request.cpp
+  data/sets/webdataset.cpp
+  data/shards/block_cache.cpp
+  data/shards/http_reader.cpp
+  data/shards/index_file.cpp
+  data/shards/index_shard.cpp
+  data/shards/shard_labels.cpp
+  data/shards/shard_names.cpp
+  data/shards/shard_set.cpp
+  data/shards/shard_store.cpp
+  data/shards/tar_header.cpp
+  data/shards/tar_members.cpp
+  data/shards/write_shards.cpp)

@@ -3,44 +3,15 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
-#include <optional>
-#include <vector>
 
 #include "sparsight/core/bytes.h"
 #include "sparsight/core/error.h"
+#include "sparsight/data/shards/tar_header.h"
 #include "sparsight/io/atomic_file.h"
 
 namespace sparsight {
 namespace {
-
-constexpr size_t kBlock = 512;
-
-// A POSIX ustar header (IEEE Std 1003.1, "pax", ustar Interchange Format).
-struct TarHeader {
-  char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100], magic[6], version[2],
-      user[32], group[32], major[8], minor[8], prefix[155], padding[12];
-};
-static_assert(sizeof(TarHeader) == kBlock);
-
-template <size_t N>
-std::string field(const char (&text)[N]) {
-  return std::string(text, strnlen(text, N));
-}
-
-template <size_t N>
-std::optional<uint64_t> octal(const char (&text)[N]) {
-  uint64_t value = 0;
-  size_t digits = 0;
-  for (const char c : text) {
-    if (c == ' ' && digits == 0) continue;
-    if (c < '0' || c > '7') break;
-    value = value * 8 + static_cast<uint64_t>(c - '0');
-    ++digits;
-  }
-  return digits == 0 ? std::nullopt : std::optional(value);
-}
 
 class TarReader {
  public:
@@ -55,18 +26,12 @@ class TarReader {
 
   // False at the end of the archive.
   bool next(TarHeader& header) {
-    read(&header, kBlock);
-    const auto* bytes = reinterpret_cast<const unsigned char*>(&header);
-    if (std::all_of(bytes, bytes + kBlock, [](unsigned char c) { return c == 0; })) return false;
-    uint64_t sum = 0;
-    for (size_t i = 0; i < kBlock; ++i)
-      sum += i >= offsetof(TarHeader, checksum) && i < offsetof(TarHeader, checksum) + sizeof header.checksum
-                 ? ' '
-                 : bytes[i];
-    const auto size = octal(header.size);
-    if (octal(header.checksum) != sum || !size) fail(path_, " is a damaged tar archive");
-    left_ = *size;
-    padding_ = (kBlock - left_ % kBlock) % kBlock;
+    read(&header, kTarBlock);
+    if (is_tar_end(header)) return false;
+    const auto size = tar_size(header);
+    if (!has_right_checksum(header) || !size) fail(path_, " is a damaged tar archive");
+    left_ = static_cast<uint64_t>(*size);
+    padding_ = static_cast<size_t>(tar_padding(*size));
     return true;
   }
 
@@ -111,8 +76,7 @@ void untar(const std::string& archive, const std::map<std::string, std::string>&
   std::map<std::string, std::string> missing = wanted;
   TarHeader header;
   while (!missing.empty() && tar.next(header)) {
-    const bool has_prefix = std::memcmp(header.magic, "ustar", 5) == 0 && header.prefix[0] != '\0';
-    std::string name = (has_prefix ? field(header.prefix) + "/" : "") + field(header.name);
+    std::string name = tar_name(header);
     if (name.starts_with("./")) name.erase(0, 2);
     const auto found = missing.find(name);
     if (found != missing.end() && (header.type == '0' || header.type == '\0')) {

@@ -13,6 +13,7 @@
 #include "sparsight/data/readers/image.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/sets/data_root.h"
+#include "sparsight/data/shards/shard_store.h"
 
 namespace sparsight {
 namespace {
@@ -33,7 +34,7 @@ void verify_checksums(const std::string& folder, Verification& result) {
   const std::string list = folder + "/SHA256SUMS";
   std::error_code ignored;
   if (!std::filesystem::exists(list, ignored)) return;
-  const Bytes bytes = read_bytes(list, kMaxNamesBytes);
+  const Bytes bytes = read_bytes(list, kMaxListBytes);
   std::istringstream text(std::string(bytes.begin(), bytes.end()));
   for (std::string line; std::getline(text, line);) {
     if (line.empty()) continue;
@@ -104,8 +105,8 @@ Verification verify_set(const LocatedSet& set, const std::function<void(int64_t,
     }
     std::error_code ignored;
     std::string home = set.settings.value("variant", set.name);
-    if (set.name == "manifest" || set.name == "npy" || home == "other") home = "";
-    if (set.name != "glyphs")
+    if (set.name == "manifest" || set.name == "npy" || set.name == "webdataset" || home == "other") home = "";
+    if (set.name != "glyphs" && !is_url(root))
       if (const std::string folder = data_root(root, home); std::filesystem::is_directory(folder, ignored))
         verify_checksums(folder, result);
     if (result.interrupted) return result;

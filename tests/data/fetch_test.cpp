@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "sparsight/data/hash.h"
 #include "sparsight/data/untar.h"
 #include "tests/data/readers/fixtures.h"
+#include "tests/data/shards/tar_text.h"
 #include "tests/support/http_server.h"
 #include "tests/support/program.h"
 
@@ -17,7 +17,9 @@ namespace sparsight::fetch_test {
 using testing::complaint;
 using testing::gzip;
 using testing::HttpServer;
+using testing::kTarEnd;
 using testing::says;
+using testing::tar_entry;
 using testing::TemporaryFolder;
 using testing::to_bytes;
 
@@ -25,28 +27,6 @@ std::string read_text(const std::string& path) {
   const Bytes bytes = read_bytes(path);
   return std::string(bytes.begin(), bytes.end());
 }
-
-// One entry of a ustar archive, written field by field (IEEE Std 1003.1, ustar Interchange Format).
-std::string tar_entry(const std::string& name, const std::string& body, char type = '0') {
-  std::string header(512, '\0');
-  const auto put = [&](size_t at, const std::string& text) { header.replace(at, text.size(), text); };
-  char size[12];
-  std::snprintf(size, sizeof size, "%011zo", body.size());
-  put(0, name);
-  put(100, "0000644");
-  put(124, size);
-  put(148, "        ");
-  header[156] = type;
-  put(257, std::string("ustar\0", 6) + "00");
-  unsigned sum = 0;
-  for (const unsigned char c : header) sum += c;
-  char checksum[8];
-  std::snprintf(checksum, sizeof checksum, "%06o", sum);
-  put(148, checksum);
-  return header + body + std::string((512 - body.size() % 512) % 512, '\0');
-}
-
-const std::string kTarEnd(1024, '\0');
 
 TEST(Untar, AnArchiveUnpacksNoFurtherThanTheDataset) {
   const TemporaryFolder folder;

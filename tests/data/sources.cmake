@@ -47,3 +47,13 @@ light_tests(
 light_tests(
   data/domainbed/cub_dg_test.cpp
   data/domainbed/wilds_test.cpp)
+
+light_tests(
+  data/sets/webdataset_test.cpp
+  data/shards/block_cache_test.cpp
+  data/shards/http_reader_test.cpp
+  data/shards/index_file_test.cpp
+  data/shards/index_shard_test.cpp
+  data/shards/shard_names_test.cpp
+  data/shards/shard_sampling_test.cpp
+  data/shards/shard_store_test.cpp)

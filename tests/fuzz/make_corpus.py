@@ -15,6 +15,11 @@ import torch
 
 FOLDER = pathlib.Path(__file__).parent / "corpus"
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden"
+SHARD_LINES = [
+    {"format": "sparsight-shards", "version": 1, "shards": 1},
+    {"shard": "train-0.tar", "split": "train", "bytes": 4096, "images": ["0.png", "1.png"], "offsets": [512, 2048], "sizes": [5, 6],
+     "labels": [3, "cat"], "checksums": ["0123456789abcdef", "00000000000000ff"]},
+]
 COMMAND_LINES = {
     "train": "train demo.toml --set train.epochs=2 --out runs/demo --overwrite --quiet",
     "predict": "predict runs/demo a.png - --top 3 --json --checkpoint best --weights int8",
@@ -72,6 +77,27 @@ def write_json_files():
                                         "class_expert": {"a": [[1, 2], [3, 4]]}, "patch_routing": [], "examples": examples}).encode())
 
 
+def shard(format, members):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=format) as archive:
+        for name, body in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(body)
+            archive.addfile(entry, io.BytesIO(body))
+    return buffer.getvalue()[:1024 * len(members) + 4096]
+
+
+def write_shards():
+    members = {"d/0.jpg": b"picture", "d/0.cls": b"3", "d/0.json": b"{}", "1.png": b"p", "1.cls": b"cat\n"}
+    long = {"n" * 120 + ending: b"1" for ending in (".jpg", ".cls")}
+    write("webdataset", "ustar", shard(tarfile.USTAR_FORMAT, members))
+    write("webdataset", "gnu", shard(tarfile.GNU_FORMAT, long))
+    write("webdataset", "pax", shard(tarfile.PAX_FORMAT, long))
+    write("webdataset", "index", b"i" + b"".join(json.dumps(line).encode() + b"\n" for line in SHARD_LINES))
+    write("webdataset", "pattern", b"p{train,more}-{00..12}.tar::b.tar")
+    write("webdataset", "classes", b"ccat\r\ndog\n")
+
+
 def main():
     idx = b"\0\0\x08\3" + b"".join(n.to_bytes(4, "big") for n in (2, 2, 3)) + bytes(range(12))
     write("idx", "plain", idx)
@@ -111,6 +137,7 @@ def main():
     write("set", "texts", b'train.strings=["a", "b"]\ntrain.tables=[{op = "flip", p = 0.5}]\nmore.text=a word\nmore.quoted="\\u007f\\u00e9"\n')
     for name, line in COMMAND_LINES.items():
         write("arguments", name, line.replace(" ", "\n").encode())
+    write_shards()
     write("untar", "plain", buffer.getvalue())
     write("untar", "packed", gzip.compress(buffer.getvalue(), mtime=0))
 

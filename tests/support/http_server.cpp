@@ -102,12 +102,14 @@ void HttpServer::serve_one(int connection) {
   std::string headers;
   if (!answer.location.empty()) headers = "Location: " + answer.location + "\r\n";
   if (answer.status == 200 && answer.ranges && !range.empty()) {
-    const size_t start = std::stoul(range), size = answer.body.size();
+    const size_t start = std::stoul(range) + answer.range_shift, size = answer.body.size();
+    const std::string last = range.substr(range.find('-') + 1);
+    const size_t end = last.empty() ? size : std::min(size, std::stoul(last) + 1 + answer.range_shift);
     answer.status = start >= size ? 416 : 206;
     if (start < size)
-      headers += "Content-Range: bytes " + std::to_string(start) + "-" + std::to_string(size - 1) + "/" +
+      headers += "Content-Range: bytes " + std::to_string(start) + "-" + std::to_string(end - 1) + "/" +
                  std::to_string(size) + "\r\n";
-    answer.body = start >= size ? "" : answer.body.substr(start);
+    answer.body = start >= size ? "" : answer.body.substr(start, end - start);
   }
   if (!answer.endless.empty()) {
     const std::string piece = answer.endless == "headers" ? "X-More: " + answer.body + "\r\n" : answer.body;

@@ -20,6 +20,7 @@ struct HttpResponse {
   // "body", "headers": sends them again and again until the client hangs up, with a pause after each time.
   std::string endless = {};
   double pause_seconds = 0;
+  size_t range_shift = 0;  // sends the bytes that many further on than asked for, and says so
 };
 
 class HttpServer {

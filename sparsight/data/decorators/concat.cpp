@@ -56,4 +56,14 @@ std::vector<int64_t> ConcatDataSet::labels(int64_t index) const {
   return part.labels(inner);
 }
 
+int64_t ConcatDataSet::shard(int64_t index) const {
+  const auto [part, inner] = locate(index);
+  return part.shard(inner);
+}
+
+std::string ConcatDataSet::file(int64_t index) const {
+  const auto [part, inner] = locate(index);
+  return part.file(inner);
+}
+
 }  // namespace sparsight

@@ -1,6 +1,7 @@
 // Concatenates several datasets. They must have the same classes, domains and channels.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,8 @@ class ConcatDataSet : public DataSet {
   int64_t label(int64_t index) const override;
   int64_t domain(int64_t index) const override;
   std::vector<int64_t> labels(int64_t index) const override;
+  int64_t shard(int64_t index) const override;
+  std::string file(int64_t index) const override;
 
  private:
   std::pair<const DataSet&, int64_t> locate(int64_t index) const;

@@ -1,6 +1,7 @@
 // Some images of another dataset, in a given order.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sparsight/data/data_set.h"
@@ -18,6 +19,8 @@ class SubsetDataSet : public DataSet {
   int64_t label(int64_t index) const override { return base_->label(indices_.at(index)); }
   int64_t domain(int64_t index) const override { return base_->domain(indices_.at(index)); }
   std::vector<int64_t> labels(int64_t index) const override { return base_->labels(indices_.at(index)); }
+  int64_t shard(int64_t index) const override { return base_->shard(indices_.at(index)); }
+  std::string file(int64_t index) const override { return base_->file(indices_.at(index)); }
 
  private:
   DataSetPtr base_;

@@ -26,6 +26,7 @@ class ImageFilesSet : public DataSet {
   void check(int64_t index) const override;
   int64_t label(int64_t index) const override { return files_.at(index).label; }
   int64_t domain(int64_t index) const override { return files_.at(index).domain; }
+  std::string file(int64_t index) const override { return files_.at(index).path; }
   std::vector<int64_t> labels(int64_t index) const override {
     return info_.multi_label ? files_.at(index).labels : DataSet::labels(index);
   }
