@@ -1,6 +1,9 @@
 """Tar shards through the program: what Python's tarfile reads of them, shards that Python writes, a writer that is
-killed, and a training on shards, which has the bits of one on the same images as files in the same order."""
+killed, and a training on shards, which has the bits of one on the same images as files in the same order, from a web
+server too."""
+import contextlib
 import hashlib
+import http.server
 import io
 import json
 import os
@@ -10,9 +13,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 
 PROGRAM = os.environ["SPARSIGHT_PROGRAM"]
+os.environ["no_proxy"] = "127.0.0.1"
 IMAGES = {"train": 150, "validation": 40, "test": 30}
 CONFIG = """
 [loader]
@@ -121,6 +126,40 @@ def check_python_writes_them(scratch, shards):
     assert text.split(":", 1)[1] == expected.split(":", 1)[1], (text, expected)
 
 
+@contextlib.contextmanager
+def served(folder):
+    """The address of a web server of the folder that answers ranges, and its requests."""
+    requests = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            path, asked = folder / self.path[1:], self.headers.get("Range")
+            requests.append((self.path, asked))
+            data = path.read_bytes() if path.is_file() else b""
+            if not path.is_file():
+                self.send_response(404)
+            elif asked:
+                first, last = (int(number) for number in asked.removeprefix("bytes=").split("-"))
+                total, data = len(data), data[first:last + 1]
+                self.send_response(206)
+                self.send_header("Content-Range", f"bytes {first}-{first + len(data) - 1}/{total}")
+            else:
+                self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", requests
+    server.shutdown()
+
+
 def tensors(file):
     """The bytes of all tensors of a safetensors file by name: weights, and what the optimiser and averages hold."""
     begin = 8 + int.from_bytes(file[:8], "little")
@@ -156,6 +195,15 @@ def check_training(scratch, shards):
     streamed = [weights(f"streamed{workers}", *tar, "loader.sampling=shards", "loader.shuffle_buffer=40",
                         f"loader.workers={workers}", f"loader.prefetch={prefetch}") for workers, prefetch in ((0, 1), (1, 1), (3, 7))]
     assert streamed[0] == streamed[1] == streamed[2] != files
+    with served(shards) as (address, requests):
+        streaming = ("data.name=webdataset", f"data.root={address}", "loader.sampling=shards", "loader.shuffle_buffer=40")
+        assert weights("remote", *streaming, "loader.workers=2") == streamed[0]
+        # The index, the names of classes, and each of the twelve shards once, in two epochs of 150 images.
+        assert len(requests) == 2 + 12, requests
+        (shards / "train-000003.tar").rename(scratch / "away.tar")
+        text = run("train", config, "--out", scratch / "runs/missing", "--quiet", *(part for one in streaming for part in ("--set", one)), code=1)
+        assert text.count("\n") == 1 and f"{address}/train-000003.tar: HTTP status 404" in text, text
+        (scratch / "away.tar").rename(shards / "train-000003.tar")
     steps = [weights(f"ranks{name}", *tar, "loader.sampling=shards", "loader.shuffle_buffer=40", *settings, more=more)
              for name, settings, more in ((1, ["train.accumulate=2"], []), (2, [], ["--processes", "2"]))]
     assert steps[0] == steps[1] != streamed[0]
