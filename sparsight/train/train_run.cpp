@@ -76,30 +76,30 @@ std::optional<std::vector<int64_t>> recorded_superclasses(const RunFolder& folde
 
 // The run's steps have the same batches on any number of ranks. Returns how many of them are this rank's.
 int64_t batches_per_rank(const RunFolder& folder, int64_t configured, int64_t ranks) {
+  constexpr double kMost = 1e9;
   const Json config = last_metadata(folder, "config"), state = last_metadata(folder, "state");
   // What is not there or not a number is of an older version, or reading the checkpoint says what is wrong.
-  const auto per_rank = static_cast<int64_t>(number(member(config, "train"), "accumulate").value_or(0)),
-             before = static_cast<int64_t>(number(state, "ranks").value_or(1));
-  if (per_rank < 1 || before < 1) return configured;
-  if (before == ranks) return configured;
-  const int64_t all = per_rank * before;
+  const double per_rank = number(member(config, "train"), "accumulate").value_or(0),
+               before = number(state, "ranks").value_or(1);
+  if (!(per_rank >= 1 && per_rank <= kMost && before >= 1 && before <= kMost)) return configured;
+  const int64_t all = static_cast<int64_t>(per_rank) * static_cast<int64_t>(before);
   if (all % ranks != 0)
     fail_usage("the steps of ", printable(folder.path()), " have ", all, all == 1 ? " batch" : " batches",
                ", which cannot be shared out equally over ", ranks, " processes; resume with ", before,
                " or another number that divides it");
-  log_info("each of the ", ranks, ranks == 1 ? " process" : " processes",
-           " goes on with train.accumulate = ", all / ranks, ": the run began with ", all, " batches per step");
+  if (all / ranks != configured)
+    log_info("each of the ", ranks, ranks == 1 ? " process" : " processes",
+             " goes on with train.accumulate = ", all / ranks, ": the run began with ", all, " batches per step");
   return all / ranks;
 }
 
 // The same bits as an uninterrupted run need the same settings. What to do about NaN does not change them, and
-// train.accumulate follows from the number of ranks.
-void check_unchanged(const Json& config, const RunFolder& folder, bool is_same_number_of_ranks) {
+// train.accumulate follows from the number of ranks (batches_per_rank).
+void check_unchanged(const Json& config, const RunFolder& folder) {
   const Json now = config.flatten(), before = last_metadata(folder, "config").flatten();
   std::vector<std::string> changes;
   for (const auto& [key, value] : now.items())
-    if (before.contains(key) && before[key] != value && key != "/train/on_nan" &&
-        (key != "/train/accumulate" || is_same_number_of_ranks))
+    if (before.contains(key) && before[key] != value && key != "/train/on_nan" && key != "/train/accumulate")
       changes.push_back(cat(key.substr(1), " is ", value.dump(), ", was ", before[key].dump()));
   if (changes.empty()) return;
   const size_t count = changes.size();
@@ -196,7 +196,7 @@ void resume_training(const std::string& path, const ResumeOptions& options, std:
   if (!fresh) {
     const int64_t configured = resolved["train"]["accumulate"].get<int64_t>(),
                   own = batches_per_rank(folder, configured, group->size());
-    if (!options.allow_changed_config) check_unchanged(resolved, folder, own == configured);
+    if (!options.allow_changed_config) check_unchanged(resolved, folder);
     config.set(cat("train.accumulate=", own));
   }
   if (!options.on_nan.empty()) config.set("train.on_nan=" + options.on_nan);

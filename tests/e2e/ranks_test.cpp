@@ -125,7 +125,7 @@ TEST_F(Ranks, AKilledRankIsStartedAgainAndTheBitsAreThoseOfAnUnbrokenRun) {
 }
 
 TEST_F(Ranks, ARunGoesOnWithAnotherNumberOfRanks) {
-  const std::vector<std::string> settings{"train.epochs=6"};
+  const std::vector<std::string> settings{"train.epochs=30"};
   const std::string whole = train("whole", 0, 4, settings);
   for (const auto& [before, after] : {std::pair{2, 4}, {4, 1}, {1, 2}}) {
     const std::string run = folder_.path(std::to_string(before) + "to" + std::to_string(after));
@@ -143,7 +143,12 @@ TEST_F(Ranks, ARunGoesOnWithAnotherNumberOfRanks) {
       EXPECT_NE(refused.err.find("have 4 batches, which cannot be shared out equally over 3"), std::string::npos)
           << refused.err;
     }
-    const ProgramResult resumed = run_program({"train", "--resume", run, "--processes", std::to_string(after)});
+    const std::vector<std::string> resume{"train", "--resume", run, "--processes", std::to_string(after)};
+    Program stopped_again(resume);
+    ASSERT_TRUE(wait_until([&] { return saved_step(run) >= 8; }));
+    stopped_again.send(SIGINT);
+    stopped_again.wait();
+    const ProgramResult resumed = run_program(resume);
     EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
     expect_same_run(run, whole);
   }
