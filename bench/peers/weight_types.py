@@ -1,8 +1,8 @@
 """Top-1 accuracy, agreement with fp32, time and size of trained models with weights in fp32, bf16, int8, and chosen step
 by step ("auto"). Prints a table and writes what was measured as JSON. Use, with an interpreter that has NumPy:
   weight_types.py --build build/release [--json FILE] RUN...
-A run is a folder of `sparsight train`. Accuracy and agreement are those of all test images; of datasets without a test
-split, those of the validation images. Times are those of one image on one thread, in rounds in which all types run in
+A run is a folder of `sparsight train`. Accuracy and agreement are those of all its test images, or with RUN:val of its
+validation images. Times are those of one image on one thread, in rounds in which all types run in
 turn, each round in another order.
 """
 
@@ -27,7 +27,7 @@ TYPES = ["fp32", "bf16", "int8", "auto"]
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="*", type=pathlib.Path, metavar="RUN")
+    parser.add_argument("runs", nargs="*", metavar="RUN[:SPLIT]")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="folder of the build")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", type=pathlib.Path, default=ROOT / "bench/results/weight_types.json")
@@ -45,22 +45,14 @@ def ask(*command):
     return json.loads(done.stdout)
 
 
-def exported(options, run, folder):
+def exported(options, run, split, folder):
     """The files of a run by type, and what was said about each."""
+    files = {kind: folder / f"{kind}.sparsight" for kind in TYPES}
     program = options.build / "cli/sparsight"
-    files, said = {}, {}
-    splits = ["test", "val"]
-    for kind in TYPES:
-        files[kind] = folder / f"{kind}.sparsight"
-        for split in splits:
-            command = [program, "export", run, "--weights", kind, "--split", split, "--json", "--out", files[kind]]
-            done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-            if done.returncode == 0:
-                splits = [split]
-                break
-        else:
-            sys.exit(f"error: {run}: {done.stderr.strip()}")
-        said[kind] = json.loads(done.stdout)
+    said = {
+        kind: ask(program, "export", run, "--weights", kind, "--split", split, "--json", "--out", file)
+        for kind, file in files.items()
+    }
     return files, said
 
 
@@ -91,13 +83,14 @@ def routing_name(about):
     return ", ".join(routers) or "dense"
 
 
-def measure(options, run):
+def measure(options, named):
+    path, _, split = named.partition(":")
+    run = pathlib.Path(path)
     with tempfile.TemporaryDirectory() as folder:
-        files, said = exported(options, run, pathlib.Path(folder))
+        files, said = exported(options, run, split or "test", pathlib.Path(folder))
         about = ask(options.build / "cli/sparsight", "inspect", files["fp32"], "--json")
         watch = rounds.Interference()
         times = seconds_in_turn(files, options.rounds)
-        config = json.loads((run / "config.json").read_text()) if (run / "config.json").exists() else {}
         rows = []
         for kind in TYPES:
             median, low, high, _ = rounds.median_interval(times[kind])
@@ -115,10 +108,7 @@ def measure(options, run):
                     ratio=dict(median=ratio[0], low=ratio[1], high=ratio[2]),
                 )
             )
-        data = config.get("data", {}).get("name", "")
-        return dict(
-            run=run.name, data=data, routing=routing_name(about), rows=rows, warning=watch.warning()
-        )
+        return dict(run=run.name, routing=routing_name(about), rows=rows, warning=watch.warning())
 
 
 def print_table(results):
