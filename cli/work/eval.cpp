@@ -10,7 +10,6 @@
 #include "sparsight/train/trained_predictor.h"
 
 namespace sparsight::cli {
-
 namespace {
 
 void evaluate_in_group(const EvalArguments& arguments, const dist::GroupPtr& group) {

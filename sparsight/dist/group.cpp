@@ -44,6 +44,12 @@ std::string Group::broadcast(const std::string& bytes) {
   return {from, static_cast<size_t>(content.numel())};
 }
 
+RankCounts Group::counts(int64_t own) {
+  if (size() == 1) return {0, own};
+  const at::Tensor each = all_gather(at::full({1}, own, at::kLong)).reshape({-1});
+  return {each.narrow(0, 0, rank()).sum().item<int64_t>(), each.sum().item<int64_t>()};
+}
+
 bool Group::any(bool value) {
   if (size() == 1) return value;
   return all_gather(at::full({1}, value ? 1 : 0, at::kByte)).any().item<bool>();

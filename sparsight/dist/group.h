@@ -13,6 +13,11 @@
 
 namespace sparsight::dist {
 
+// How many of something the ranks before this one have, and all ranks.
+struct RankCounts {
+  int64_t before = 0, all = 0;
+};
+
 class Group {
  public:
   virtual ~Group() = default;
@@ -37,6 +42,7 @@ class Group {
   std::vector<std::string> all_gather_bytes(const std::string& bytes);
   // Rank 0's.
   std::string broadcast(const std::string& bytes);
+  RankCounts counts(int64_t own);
   bool any(bool value);
   void barrier() { any(false); }
 };

@@ -72,8 +72,7 @@ std::vector<EvaluatedBatch> next_batches(const Predictor& predict, Loader& loade
                                          int64_t images) {
   std::optional<Batch> batch = loader.next();
   const int64_t count = batch ? batch->labels.size(0) : 0;
-  const at::Tensor counts = group.all_gather(at::full({1}, count, at::kLong)).reshape({-1});
-  const int64_t first = images + counts.narrow(0, 0, group.rank()).sum().item<int64_t>();
+  const int64_t first = images + group.counts(count).before;
   EvaluatedBatch own;
   if (batch) {
     const AutocastScope autocast(bf16);
@@ -120,7 +119,7 @@ Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, T
   observers.insert(observers.begin(), &counts);
   run_batches(predict, loader, bf16, title, observers, group);
   Evaluation result = counts.evaluation();
-  result.unreadable = group.all_gather(at::full({1}, loader.unreadable(), at::kLong)).sum().item<int64_t>();
+  result.unreadable = group.counts(loader.unreadable()).all;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -40,7 +40,7 @@ int64_t Trainer::note_unreadable() {
   int64_t training = 0;
   for (const EndlessLoader& loader : setup_.train_loaders) training += count_unreadable(loader);
   const auto of = [&](const std::unique_ptr<Loader>& loader) {  // each rank has evaluated others
-    return loader ? setup_.group->all_gather(at::full({1}, loader->unreadable(), at::kLong)).sum().item<int64_t>() : 0;
+    return loader ? setup_.group->counts(loader->unreadable()).all : 0;
   };
   const int64_t validation = of(setup_.validation_loader), monitor = of(setup_.monitor_loader),
                 test = tests_on_validation() ? 0 : of(setup_.test_loader), all = training + validation + monitor + test;

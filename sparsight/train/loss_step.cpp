@@ -45,8 +45,8 @@ LossStep::LossStep(const AlgorithmContext& context, WeightUpdate& weights, const
 
 // The number of the next batch's first image among those of the step.
 int64_t LossStep::first_image(const Batch& batch) const {
-  if (!sizes_) sizes_ = context_.group->all_gather(at::full({1}, batch.labels.size(0), at::kLong)).reshape({-1});
-  return images_ + sizes_->narrow(0, 0, context_.group->rank()).sum().item<int64_t>();
+  if (!next_) next_ = context_.group->counts(batch.labels.size(0));
+  return images_ + next_->before;
 }
 
 at::Tensor LossStep::numbers(const Batch& batch, int64_t first) const {
@@ -89,8 +89,8 @@ void LossStep::add(const Batch& batch, const std::vector<ModelOutput>& passes, c
   if (auxiliary.empty()) own.details["losses"] = Json::object();
   report(batch, passes, own);
   first_image(batch);
-  images_ += sizes_->sum().item<int64_t>();
-  sizes_.reset();
+  images_ += next_->all;
+  next_.reset();
   if (std::isfinite(own.loss)) (total / minibatches_).backward();
   gradients_.add();
   if (moments_) own.moments = std::exchange(moments_->moments, {});

@@ -48,9 +48,9 @@ class LossStep {
   const UpdateContext& update_;
   TaskLoss task_loss_;
   bool bf16_;
-  int64_t minibatches_, images_ = 0;         // of all ranks
-  mutable std::optional<at::Tensor> sizes_;  // [R] of the ranks' next batches, once they are needed
-  std::optional<CollectedMoments> moments_;  // of several ranks
+  int64_t minibatches_, images_ = 0;              // of all ranks
+  mutable std::optional<dist::RankCounts> next_;  // images of the ranks' next batches, once they are needed
+  std::optional<CollectedMoments> moments_;       // of several ranks
   dist::GradientSum gradients_;
   double loss_ = 0;                   // task loss plus weighted auxiliary losses, summed over minibatches
   double task_ = 0;                   // task loss alone
