@@ -150,25 +150,33 @@ class LaneSums {
  public:
   using T = typename V::T;
   LaneSums() {
-    for (T& part : parts_) part = V::set1(0.0f);
+    for (int i = 0; i < kParts; ++i) part(i) = V::set1(0.0f);
   }
   template <class Part>
   [[gnu::always_inline]] void add(Part, T x) {
-    parts_[Part::value] = V::add(parts_[Part::value], x);
+    part(Part::value) = V::add(part(Part::value), x);
   }
   template <class Part>
   [[gnu::always_inline]] void add_product(Part, T a, T b) {
-    parts_[Part::value] = V::fma(a, b, parts_[Part::value]);
+    part(Part::value) = V::fma(a, b, part(Part::value));
   }
-  float total() const {
-    if constexpr (kParts == 4) return V::sum(V::add(V::add(parts_[0], parts_[2]), V::add(parts_[1], parts_[3])));
-    if constexpr (kParts == 2) return V::sum(V::add(parts_[0], parts_[1]));
-    return V::sum(parts_[0]);
+  float total() {
+    if constexpr (kParts == 4) return V::sum(V::add(V::add(part(0), part(2)), V::add(part(1), part(3))));
+    if constexpr (kParts == 2) return V::sum(V::add(part(0), part(1)));
+    return V::sum(part(0));
   }
 
  private:
   static constexpr int kParts = kSumLanes / V::lanes;
-  T parts_[kParts];
+  [[gnu::always_inline]] T& part(int i) {
+    if constexpr (kParts == 1)
+      return parts_;
+    else
+      return parts_[i];
+  }
+
+  // One vector is no array: g++ 12 loses what is added to an array of one struct of registers.
+  std::conditional_t<kParts == 1, T, T[kParts]> parts_;
 };
 
 template <class V>

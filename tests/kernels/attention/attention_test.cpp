@@ -41,4 +41,18 @@ TEST(AttentionKernel, HasTheSameBitsOnAnyNumberOfThreads) {
   EXPECT_EQ(results[0], results[2]);
 }
 
+// Products of bf16 have 8 bits: outputs, which are means of numbers up to 1, differ by less than 2^-6 from those of fp32.
+TEST(AttentionKernel, OfBf16IsCloseToThatOfFp32) {
+  cpu::AttentionShape shape{.images = 1, .tokens = 70, .heads = 2, .width = 32, .queries = 70};
+  std::vector<float> qkv(70 * 96), want(70 * 32), got(70 * 32), log_sum(2 * 70);
+  for (size_t i = 0; i < qkv.size(); ++i) qkv[i] = std::sin(static_cast<float>(i));
+  testing::at_every_level([&](cpu::Threads& threads) {
+    shape.bf16 = false;
+    cpu::attention_forward(threads, shape, qkv.data(), want.data(), log_sum.data());
+    shape.bf16 = true;
+    cpu::attention_forward(threads, shape, qkv.data(), got.data(), log_sum.data());
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 0x1p-6) << i;
+  });
+}
+
 }  // namespace sparsight::attention_kernel_test
