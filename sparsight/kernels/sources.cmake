@@ -23,8 +23,8 @@ kernel_sources(
   kernels/memory/arena.cpp
   kernels/pack/pack_experts.cpp
   kernels/pack/packed_copies.cpp
+  kernels/pack/packed_matrix.cpp
   kernels/pack/packed_operand.cpp
-  kernels/pack/panels.cpp
   kernels/pack/stored_matrix.cpp
   kernels/random/dropout_bits.cpp
   kernels/random/fill.cpp

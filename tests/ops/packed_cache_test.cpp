@@ -22,12 +22,11 @@ class Packing {
  public:
   // The number of the packing that gave the copy.
   int copy(PackedCache& cache, const cpu::PackedKey& key) {
-    const cpu::PackedPanels panels = cache.get(key, [&] {
-      auto packed = std::make_shared<const cpu::ArenaArray>(sizeof(int));
-      *static_cast<int*>(packed->data()) = ++times_;
-      return packed;
+    const cpu::PackedMatrix copy = cache.get(key, [&] {
+      const auto number = std::make_shared<int>(++times_);
+      return cpu::PackedMatrix(cpu::panel_order(key.type, 1), 0, 0, number.get(), nullptr, number);
     });
-    return *static_cast<const int*>(panels->data());
+    return *static_cast<const int*>(copy.panels());
   }
 
  private:

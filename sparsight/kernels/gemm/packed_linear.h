@@ -3,11 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "sparsight/kernels/pack/panels.h"
-#include "sparsight/kernels/pack/stored_matrix.h"
+#include "sparsight/kernels/pack/packed_matrix.h"
 
 namespace sparsight::cpu {
 
@@ -28,30 +26,22 @@ class PackedLinear {
   PackedLinear(const MatrixView& weight, const float* bias, int64_t together);
   PackedLinear(const MatrixView& weight, const float* bias) : PackedLinear(weight, bias, rows_together(weight.type)) {}
 
-  int64_t inputs() const { return inputs_; }
-  int64_t outputs() const { return outputs_; }
-  WeightType type() const { return type_; }
+  int64_t inputs() const { return matrix_.rows(); }
+  int64_t outputs() const { return matrix_.columns(); }
+  WeightType type() const { return matrix_.type(); }
   const float* bias() const { return bias_.data(); }
-  int64_t bytes() const;
+  int64_t bytes() const { return matrix_.bytes(); }
   StoredMatrix stored() const;  // [O,I]: what it was made of
 
   // The product with outputs first .. first + count, without rows and without a place for the result. `first` is a
   // multiple of kPanelColumns.
-  Gemm gemm(int64_t first, int64_t count) const;
+  Gemm gemm(int64_t first, int64_t count) const { return gemm(first, count, 0, inputs()); }
   // The same with `inputs` inputs from `first_input` on, a multiple of kBlock unless rows are stored one at a time.
   Gemm gemm(int64_t first, int64_t count, int64_t first_input, int64_t inputs) const;
 
  private:
-  struct Free {
-    void operator()(void* memory) const;
-  };
-  PanelOrder order() const { return panel_order(type_, together_); }
-  int64_t panel_rows() const { return order().padded_rows(inputs_); }
-
-  int64_t inputs_ = 0, outputs_ = 0, together_ = 1;
-  WeightType type_ = WeightType::fp32;
-  std::unique_ptr<void, Free> panels_;
-  std::vector<float> bias_, scale_;  // scale_: of int8
+  PackedMatrix matrix_;  // [I,O]
+  std::vector<float> bias_;
 };
 
 }  // namespace sparsight::cpu

@@ -5,33 +5,39 @@
 namespace sparsight::cpu {
 namespace {
 
-// The matrices of each chunk of each expert: body(in W2?, their size, byte in W1 or W2, byte in the packed weights).
+// Calls body(expert, chunk) for each chunk of the hidden layer of each expert.
 template <class Body>
 void for_chunks(Threads& threads, const PackedLayout& layout, int64_t experts, const Body& body) {
-  run_tasks(threads, experts * layout.chunks(), [&](int64_t task, const auto&) {
-    const int64_t expert = task / layout.chunks(), chunk = task % layout.chunks();
-    const int64_t columns = layout.chunk_columns(chunk), matrix = expert * layout.width * layout.hidden;
-    const int64_t packed = expert * layout.expert_bytes();
-    const MatrixSteps first{layout.width, columns, layout.hidden}, second{columns, layout.width, layout.width};
-    body(false, first, (matrix + chunk * kBlock) * layout.element(), packed + layout.first_weights(chunk));
-    body(true, second, (matrix + chunk * kBlock * layout.width) * layout.element(),
-         packed + layout.second_weights(chunk));
-  });
+  run_tasks(threads, experts * layout.chunks(),
+            [&](int64_t task, const auto&) { body(task / layout.chunks(), task % layout.chunks()); });
 }
 
 }  // namespace
 
 void pack_experts(Threads& threads, const PackedLayout& layout, int64_t experts, const void* w1, const void* w2,
                   void* packed) {
-  for_chunks(threads, layout, experts, [&](bool in_second, const MatrixSteps& steps, int64_t from, int64_t to) {
-    pack_panels(layout, steps, static_cast<const char*>(in_second ? w2 : w1) + from, static_cast<char*>(packed) + to);
+  const int64_t width = layout.width, hidden = layout.hidden, matrix = width * hidden * layout.element();
+  for_chunks(threads, layout, experts, [&](int64_t expert, int64_t chunk) {
+    char* const to = static_cast<char*>(packed) + expert * layout.expert_bytes();
+    const MatrixView first{layout.type, width, hidden, static_cast<const char*>(w1) + expert * matrix},
+        second{layout.type, hidden, width, static_cast<const char*>(w2) + expert * matrix};
+    const int64_t start = chunk * kBlock, count = layout.chunk_columns(chunk);
+    layout.first_matrix(to, chunk).pack(first.part(0, width, start, count), Outputs::columns);
+    layout.second_matrix(to, chunk).pack(second.part(start, count, 0, width), Outputs::columns);
   });
 }
 
 void unpack_experts(Threads& threads, const PackedLayout& layout, int64_t experts, const void* packed, void* w1,
                     void* w2) {
-  for_chunks(threads, layout, experts, [&](bool in_second, const MatrixSteps& steps, int64_t to, int64_t from) {
-    unpack_panels(layout, steps, static_cast<const char*>(packed) + from, static_cast<char*>(in_second ? w2 : w1) + to);
+  const int64_t width = layout.width, hidden = layout.hidden, matrix = width * hidden * layout.element();
+  for_chunks(threads, layout, experts, [&](int64_t expert, int64_t chunk) {
+    // (What is only read is not written through a view.)
+    char* const from = static_cast<char*>(const_cast<void*>(packed)) + expert * layout.expert_bytes();
+    const int64_t start = chunk * kBlock * layout.element();
+    layout.first_matrix(from, chunk)
+        .unpack(Outputs::columns, static_cast<char*>(w1) + expert * matrix + start, hidden, nullptr);
+    layout.second_matrix(from, chunk)
+        .unpack(Outputs::columns, static_cast<char*>(w2) + expert * matrix + start * width, width, nullptr);
   });
 }
 

@@ -9,12 +9,12 @@ thread_local PackedCopies* current_copies = nullptr;
 
 }  // namespace
 
-PackedPanels PackedCopies::get(const PackedKey& key, FunctionRef<PackedPanels()> pack) {
+PackedMatrix PackedCopies::get(const PackedKey& key, FunctionRef<PackedMatrix()> pack) {
   {
     const std::scoped_lock lock(mutex_);
     if (const auto found = copies_.find(key); found != copies_.end()) return found->second;
   }
-  PackedPanels packed = pack();  // not under the lock: other threads pack other weights meanwhile
+  PackedMatrix packed = pack();  // not under the lock: other threads pack other weights meanwhile
   if (!keeps(key.data)) return packed;
   const std::scoped_lock lock(mutex_);
   return copies_.emplace(key, std::move(packed)).first->second;

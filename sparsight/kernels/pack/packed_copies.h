@@ -4,12 +4,10 @@
 
 #include <compare>
 #include <map>
-#include <memory>
 #include <mutex>
 
 #include "sparsight/core/function_ref.h"
-#include "sparsight/kernels/memory/arena.h"
-#include "sparsight/kernels/types.h"
+#include "sparsight/kernels/pack/packed_matrix.h"
 
 namespace sparsight::cpu {
 
@@ -22,14 +20,12 @@ struct PackedKey {
   auto operator<=>(const PackedKey&) const = default;
 };
 
-using PackedPanels = std::shared_ptr<const ArenaArray>;
-
 class PackedCopies {
  public:
   virtual ~PackedCopies() = default;
 
   // The copy of that key, or else what pack() returns, which is kept. From any thread.
-  PackedPanels get(const PackedKey& key, FunctionRef<PackedPanels()> pack);
+  PackedMatrix get(const PackedKey& key, FunctionRef<PackedMatrix()> pack);
 
   void clear();
 
@@ -41,7 +37,7 @@ class PackedCopies {
   virtual bool keeps(const void* data) const = 0;
 
   std::mutex mutex_;
-  std::map<PackedKey, PackedPanels> copies_;
+  std::map<PackedKey, PackedMatrix> copies_;
 };
 
 class PackedCopiesScope {

@@ -7,7 +7,7 @@
 // Drawings: docs/kernels.md, "Packed weights" and "Packed tiles for AMX". Letters: moe/axes.md.
 #pragma once
 
-#include "sparsight/kernels/pack/panels.h"
+#include "sparsight/kernels/pack/packed_matrix.h"
 
 namespace sparsight::cpu {
 
@@ -25,6 +25,13 @@ struct PackedLayout : PanelOrder {
   // Bytes, from the start of an expert.
   int64_t first_weights(int64_t chunk) const { return chunk * (first_bytes(kBlock) + second_bytes(kBlock)); }
   int64_t second_weights(int64_t chunk) const { return first_weights(chunk) + first_bytes(chunk_columns(chunk)); }
+  // Those matrices of an expert whose weights start at `expert`, without scales.
+  PackedMatrix first_matrix(char* expert, int64_t chunk) const {
+    return {*this, width, chunk_columns(chunk), expert + first_weights(chunk), nullptr};
+  }
+  PackedMatrix second_matrix(char* expert, int64_t chunk) const {
+    return {*this, chunk_columns(chunk), width, expert + second_weights(chunk), nullptr};
+  }
   int64_t expert_bytes() const { return second_weights(chunks() - 1) + second_bytes(chunk_columns(chunks() - 1)); }
 
  private:

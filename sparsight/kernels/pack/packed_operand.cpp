@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sparsight/kernels/kernels.h"
+#include "sparsight/kernels/memory/arena.h"
 #include "sparsight/kernels/threads/tasks.h"
 
 namespace sparsight::cpu {
@@ -18,50 +18,49 @@ int64_t fewest_rows(const WeightView& matrices, bool bf16) {
   return matrices.transposed && !kernels().has_tiles ? kFp32Rows : INT64_MAX;
 }
 
+// Packs the matrices of these experts side by side, for `to`.
+void pack(Threads& threads, const WeightView& weights, const PanelOrder& order,
+          const std::pmr::vector<int64_t>& experts, std::pmr::vector<PackedMatrix>& to) {
+  const auto count = static_cast<int64_t>(experts.size());
+  const int64_t bytes = order.bytes(weights.rows, weights.columns);
+  const auto memory = std::make_shared<const ArenaArray>(static_cast<size_t>(count * bytes));
+  for (int64_t i = 0; i < count; ++i)
+    to[static_cast<size_t>(experts[static_cast<size_t>(i)])] = {
+        order, weights.rows, weights.columns, static_cast<char*>(memory->data()) + i * bytes, nullptr, memory};
+  const int64_t parts = (weights.columns + kColumns - 1) / kColumns;
+  run_tasks(threads, count * parts, [&](int64_t task, const auto&) {
+    const int64_t expert = experts[static_cast<size_t>(task / parts)], column = task % parts * kColumns;
+    to[static_cast<size_t>(expert)].pack_columns(weights, expert, column, std::min(kColumns, weights.columns - column));
+  });
+}
+
 }  // namespace
 
 PackedOperand::PackedOperand(Threads& threads, const WeightView& matrices, const int64_t* offset, int64_t experts,
-                             bool bf16)
-    : type_(bf16 ? WeightType::bf16 : WeightType::fp32), position_(static_cast<size_t>(experts), kPlain, scratch()) {
+                             bool bf16) {
   std::pmr::vector<int64_t> packed(scratch());  // experts
-  for (int64_t e = 0; e < experts; ++e) {
-    if (offset[e + 1] - offset[e] < fewest_rows(matrices, bf16)) continue;
-    position_[static_cast<size_t>(e)] = static_cast<int64_t>(packed.size());
-    packed.push_back(e);
-  }
+  for (int64_t e = 0; e < experts; ++e)
+    if (offset[e + 1] - offset[e] >= fewest_rows(matrices, bf16)) packed.push_back(e);
   if (packed.empty()) return;
-  depth_ = (matrices.rows + rows_together(type_) - 1) / rows_together(type_) * rows_together(type_);
-  const int64_t columns = (matrices.columns + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
-  bytes_ = depth_ * columns * element_bytes(type_);
+  const WeightType type = bf16 ? WeightType::bf16 : WeightType::fp32;
+  const PanelOrder order = panel_order(type, rows_together(type));
+  matrices_.resize(static_cast<size_t>(experts));
   PackedCopies* const copies = experts == 1 ? PackedCopies::current() : nullptr;
-  const PackedKey key{matrices.data, matrices.rows, matrices.columns, matrices.transposed, type_};
-  const auto packs = [&] { return pack(threads, matrices, packed); };
-  panels_ = copies ? copies->get(key, packs) : packs();
-}
-
-PackedPanels PackedOperand::pack(Threads& threads, const WeightView& matrices,
-                                 const std::pmr::vector<int64_t>& experts) const {
-  const auto count = static_cast<int64_t>(experts.size());
-  auto panels = std::make_shared<const ArenaArray>(static_cast<size_t>(count * bytes_));
-  char* const to = static_cast<char*>(panels->data());
-  const int64_t parts = (matrices.columns + kColumns - 1) / kColumns;
-  run_tasks(threads, count * parts, [&](int64_t task, const auto&) {
-    const int64_t number = task / parts, column = task % parts * kColumns;
-    const float* const from = matrices.at(experts[static_cast<size_t>(number)], 0, column);
-    kernels().pack_panels({from, matrices.ld(), matrices.transposed, matrices.rows,
-                           std::min(kColumns, matrices.columns - column), type_,
-                           to + number * bytes_ + column * depth_ * element_bytes(type_)});
+  const auto packs = [&] { pack(threads, matrices, order, packed, matrices_); };
+  if (!copies) {
+    packs();
+    return;
+  }
+  const PackedKey key{matrices.data, matrices.rows, matrices.columns, matrices.transposed, type};
+  matrices_[0] = copies->get(key, [&] {
+    packs();
+    return matrices_[0];
   });
-  return panels;
 }
 
 void PackedOperand::serve(Gemm& p, int64_t expert, int64_t row, int64_t column) const {
-  if (!panels_ || position_[static_cast<size_t>(expert)] == kPlain) return;
-  p.b = static_cast<const char*>(panels_->data()) + position_[static_cast<size_t>(expert)] * bytes_ +
-        (column * depth_ + row * kPanelColumns) * element_bytes(type_);
-  p.b_panels = true, p.b_transposed = false;
-  p.b_type = type_;
-  p.b_panel_rows = depth_;
+  if (matrices_.empty() || !matrices_[static_cast<size_t>(expert)]) return;
+  matrices_[static_cast<size_t>(expert)].serve(p, row, column);
   if (!p.prefetch_whole) p.prefetch = nullptr;  // a plain matrix, or not what comes next
 }
 

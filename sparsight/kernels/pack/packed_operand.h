@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "sparsight/kernels/gemm/weight_view.h"
-#include "sparsight/kernels/kernels.h"
 #include "sparsight/kernels/memory/scratch.h"
 #include "sparsight/kernels/pack/packed_copies.h"
 #include "sparsight/kernels/threads/threads.h"
@@ -26,13 +24,7 @@ class PackedOperand {
   void serve(Gemm& p, int64_t expert, int64_t row, int64_t column) const;
 
  private:
-  static constexpr int64_t kPlain = -1;
-  PackedPanels pack(Threads& threads, const WeightView& matrices, const std::pmr::vector<int64_t>& experts) const;
-
-  int64_t depth_ = 0, bytes_ = 0;  // rows of a panel; of a packed matrix
-  WeightType type_ = WeightType::fp32;
-  std::pmr::vector<int64_t> position_{scratch()};  // [E] in panels_, or kPlain
-  PackedPanels panels_;
+  std::pmr::vector<PackedMatrix> matrices_{scratch()};  // [E]: no matrix where the plain one is read; or empty
 };
 
 }  // namespace sparsight::cpu

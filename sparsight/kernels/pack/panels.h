@@ -1,6 +1,6 @@
-// Matrices of weights in panels, the order in which products read them: a panel has some columns of the matrix and all
-// of its rows, `depth` rows at a time, of these 16 columns at a time, and of these `group` consecutive rows of each
-// column together. Drawings: docs/kernels.md, "Packed weights".
+// The order in which products read matrices of weights: panels. A panel has some columns of the matrix and all of its
+// rows, `depth` rows at a time, of these 16 columns at a time, and of these `group` consecutive rows of each column
+// together. Drawings: docs/kernels.md, "Packed weights".
 #pragma once
 
 #include <algorithm>
@@ -22,18 +22,10 @@ struct PanelOrder {
   }
   int64_t padded_rows(int64_t rows) const { return (rows + depth - 1) / depth * depth; }
   int64_t bytes(int64_t rows, int64_t columns) const { return padded_rows(rows) * padded(columns) * element(); }
+  bool operator==(const PanelOrder&) const = default;
 };
 
 // For vectors: `together` rows are stored together.
 inline PanelOrder panel_order(WeightType type, int64_t together) { return {type, kPanelColumns, together, together}; }
-
-// Element (i,j) of a matrix is i * row_step + j * column_step elements behind the first one.
-struct MatrixSteps {
-  int64_t rows = 0, columns = 0, row_step = 0, column_step = 1;
-};
-
-// The matrix is of the order's type; panels: order.bytes(rows, columns).
-void pack_panels(const PanelOrder& order, const MatrixSteps& steps, const void* matrix, void* panels);
-void unpack_panels(const PanelOrder& order, const MatrixSteps& steps, const void* panels, void* matrix);
 
 }  // namespace sparsight::cpu

@@ -19,8 +19,15 @@ struct MatrixView {
   int64_t rows = 0, columns = 0;
   const void* data = nullptr;
   const float* scale = nullptr;  // of int8: a weight is its output's scale times the stored number
+  int64_t row_stride = 0;        // numbers from row to row; 0: columns
 
+  int64_t ld() const { return row_stride > 0 ? row_stride : columns; }
   int64_t bytes() const { return rows * columns * element_bytes(type); }
+  // Rows first_row .. + part_rows and columns first_column .. + part_columns, where columns are the outputs.
+  MatrixView part(int64_t first_row, int64_t part_rows, int64_t first_column, int64_t part_columns) const {
+    const auto* const from = static_cast<const char*>(data) + (first_row * ld() + first_column) * element_bytes(type);
+    return {type, part_rows, part_columns, from, scale ? scale + first_column : nullptr, ld()};
+  }
   static MatrixView fp32(const float* data, int64_t rows, int64_t columns) {
     return {WeightType::fp32, rows, columns, data, nullptr};
   }

@@ -1,0 +1,104 @@
+#include "sparsight/kernels/pack/packed_matrix.h"
+
+#include <utility>
+
+#include "sparsight/core/error.h"
+#include "sparsight/kernels/memory/arena.h"
+
+namespace sparsight::cpu {
+namespace {
+
+// Steps between neighbours of a matrix in memory.
+struct Steps {
+  int64_t row, column;
+};
+Steps steps_of(Outputs outputs, int64_t ld) { return outputs == Outputs::columns ? Steps{ld, 1} : Steps{1, ld}; }
+
+// Calls move(index in the matrix, index in the panels) for each element, and pad(index in the panels) for padding.
+template <class Move, class Pad>
+void for_elements(const PackedMatrix& m, const Steps& steps, const Move& move, const Pad& pad) {
+  const PanelOrder& order = m.order();
+  int64_t at = 0;
+  for (int64_t panel = 0; panel < order.padded(m.columns()); panel += order.panel)
+    for (int64_t step = 0; step < order.padded_rows(m.rows()); step += order.depth)
+      for (int64_t tile = panel; tile < panel + order.panel; tile += 16)
+        for (int64_t row = step; row < step + order.depth; row += order.group)
+          for (int64_t column = tile; column < tile + 16; ++column)
+            for (int64_t i = row; i < row + order.group; ++i, ++at)
+              if (i < m.rows() && column < m.columns())
+                move(i * steps.row + column * steps.column, at);
+              else
+                pad(at);
+}
+
+// Calls body(0 of the type's stored number).
+template <class Body>
+void with_type(WeightType type, const Body& body) {
+  if (type == WeightType::fp32) return body(float{});
+  if (type == WeightType::bf16) return body(uint16_t{});
+  body(int8_t{});
+}
+
+// The arena has large pages, from which long streams are read faster. Scales stand behind the panels.
+struct OwnMemory {
+  ArenaArray array;
+  explicit OwnMemory(int64_t bytes) : array(static_cast<size_t>(std::max<int64_t>(bytes, 64))) {}
+};
+
+}  // namespace
+
+PackedMatrix::PackedMatrix(const PanelOrder& order, int64_t rows, int64_t columns)
+    : order_(order), rows_(rows), columns_(columns) {
+  const bool scaled = order.type == WeightType::int8;
+  auto memory = std::make_shared<const OwnMemory>(bytes() + (scaled ? columns * int64_t{sizeof(float)} : 0));
+  panels_ = memory->array.data();
+  if (scaled) scale_ = reinterpret_cast<float*>(static_cast<char*>(panels_) + bytes());
+  owner_ = std::move(memory);
+}
+
+PackedMatrix::PackedMatrix(const PanelOrder& order, int64_t rows, int64_t columns, void* panels, float* scale,
+                           std::shared_ptr<const void> owner)
+    : order_(order), rows_(rows), columns_(columns), panels_(panels), scale_(scale), owner_(std::move(owner)) {}
+
+void PackedMatrix::pack(const MatrixView& weights, Outputs outputs) const {
+  const bool by_column = outputs == Outputs::columns;
+  SPARSIGHT_CHECK(weights.type == type() && (by_column ? weights.columns : weights.rows) == columns_ &&
+                  (by_column ? weights.rows : weights.columns) == rows_);
+  if (scale_) std::copy_n(weights.scale, columns_, scale_);
+  if (type() == WeightType::fp32 && order_.depth == 1)
+    return kernels().pack_panels({static_cast<const float*>(weights.data), weights.ld(), !by_column, rows_, columns_,
+                                  WeightType::fp32, panels_});
+  with_type(type(), [&](auto zero) {
+    const auto* const from = static_cast<const decltype(zero)*>(weights.data);
+    auto* const to = static_cast<decltype(zero)*>(panels_);
+    for_elements(
+        *this, steps_of(outputs, weights.ld()), [&](int64_t element, int64_t at) { to[at] = from[element]; },
+        [&](int64_t at) { to[at] = zero; });
+  });
+}
+
+void PackedMatrix::pack_columns(const WeightView& weights, int64_t expert, int64_t first, int64_t count) const {
+  kernels().pack_panels({weights.at(expert, 0, first), weights.ld(), weights.transposed, rows_, count, type(),
+                         static_cast<char*>(panels_) + first * order_.padded_rows(rows_) * order_.element()});
+}
+
+void PackedMatrix::unpack(Outputs outputs, void* weights, int64_t ld, float* scale) const {
+  if (scale_) std::copy_n(scale_, columns_, scale);
+  with_type(type(), [&](auto zero) {
+    const auto* const from = static_cast<const decltype(zero)*>(panels_);
+    auto* const to = static_cast<decltype(zero)*>(weights);
+    for_elements(
+        *this, steps_of(outputs, ld), [&](int64_t element, int64_t at) { to[element] = from[at]; }, [](int64_t) {});
+  });
+}
+
+void PackedMatrix::serve(Gemm& p, int64_t row, int64_t column) const {
+  const int64_t depth = order_.padded_rows(rows_);
+  p.b = static_cast<const char*>(panels_) + (column * depth + row * kPanelColumns) * order_.element();
+  p.b_panels = true, p.b_transposed = false;
+  p.b_type = type();
+  p.b_panel_rows = depth;
+  p.b_scale = scale_ ? scale_ + column : nullptr;
+}
+
+}  // namespace sparsight::cpu
