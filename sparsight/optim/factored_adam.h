@@ -3,7 +3,7 @@
 // published as Adafactor (Shazeer and Stern 2018).
 #pragma once
 
-#include "sparsight/optim/optimizer.h"
+#include "sparsight/optim/matrix_optimizer.h"
 
 namespace sparsight {
 
@@ -17,29 +17,22 @@ struct FactoredAdamOptions {
   void declare(OptionSet& set);
 };
 
-// A parameter with at least two axes longer than 1 is a stack of matrices, each factored separately: [p,q] is one,
-// [E,p,q] one per expert, a convolution's [p,...] one with p rows. For a matrix with gradient G:
+// For each matrix of a parameter (matrix_optimizer.h) with gradient G:
 //   R <- beta2 R + (1 - beta2) mean of G² over columns    [p]
 //   C <- beta2 C + (1 - beta2) mean of G² over rows       [q]
 //   V = R C^T / mean(R) / (1 - beta2^t), or 0 where mean(R) is 0
 //   W <- W - lr (G / (sqrt(V) + eps) + decay W)
 // All other parameters, and those whose name contains an entry of `full`, use Adam with decoupled decay. The paper does
 // not give eps, bias correction and beta2: they are Adam's.
-class FactoredAdam : public Optimizer {
+class FactoredAdam : public MatrixOptimizer {
  public:
   FactoredAdam(const FactoredAdamOptions& options, std::vector<OptimizedParameter> parameters);
 
- protected:
-  using Optimizer::update;
-  void update(const std::vector<size_t>& which, double lr) override;
-
  private:
-  void update_matrices(size_t index, double decay, double lr);
-  void update_vector(size_t index, double decay, double lr);
+  void update_matrices(size_t index, double decay, double lr) override;
 
   FactoredAdamOptions options_;
-  std::vector<bool> factored_;  // by parameter
-  size_t row_, column_, exp_avg_, exp_avg_sq_, steps_;
+  size_t row_, column_;
 };
 
 }  // namespace sparsight

@@ -78,7 +78,7 @@ class Optimizer {
 
 using OptimizerRegistry = Registry<std::shared_ptr<Optimizer>, std::vector<OptimizedParameter>>;
 
-// "sgd", "adam", "adamw", "factored_adam"
+// "sgd", "adam", ...
 OptimizerRegistry& optimizers();
 
 }  // namespace sparsight

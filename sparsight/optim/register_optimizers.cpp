@@ -1,6 +1,7 @@
 // Every optimiser, by name.
 #include "sparsight/optim/adam.h"
 #include "sparsight/optim/factored_adam.h"
+#include "sparsight/optim/muon.h"
 #include "sparsight/optim/sgd.h"
 
 namespace sparsight {
@@ -26,6 +27,10 @@ OptimizerRegistry& optimizers() {
                                   [](const FactoredAdamOptions& options, const Parameters& parameters) {
                                     return std::make_shared<FactoredAdam>(options, parameters);
                                   });
+    list.add<MuonOptions>("muon", "momentum whose matrices are made orthogonal, and AdamW for the rest",
+                          [](const MuonOptions& options, const Parameters& parameters) {
+                            return std::make_shared<Muon>(options, parameters);
+                          });
     return list;
   }();
   return registry;

@@ -2,6 +2,8 @@ loop_sources(
   optim/adam.cpp
   optim/factored_adam.cpp
   optim/gradients.cpp
+  optim/matrix_optimizer.cpp
+  optim/muon.cpp
   optim/optimizer.cpp
   optim/parameter_groups.cpp
   optim/precision.cpp
