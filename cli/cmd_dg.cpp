@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/catalogue.h"
+#include "cli/usage_error.h"
 #include "cli/verbs.h"
 
 namespace sparsight::cli {
@@ -43,8 +44,7 @@ void add_run_options(CLI::App& verb, DgRunArguments& run) {
       ->check(CLI::Range(int64_t{8}, int64_t{4096}))
       ->capture_default_str()
       ->type_name("PIXELS");
-  verb.add_option("--set", run.overrides, "Override a setting of the configuration; may be repeated")
-      ->type_name("SECTION.KEY=VALUE ...");
+  cli::add_set_option(verb, run.overrides, "Override a setting of the configuration; may be repeated");
 }
 
 // CLI11 reads an empty number as 0.

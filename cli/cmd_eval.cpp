@@ -17,6 +17,7 @@ void add_eval(CLI::App& app) {
                             "sparsight eval runs/demo --set router.eval_k=1\n"
                             "sparsight eval resnet50.pth --data imagenet/ --split val\n"
                             "sparsight eval runs/demo --set data.test_domains='[\"sketch\"]'");
+  verb->alias("val");
   verb->add_option("run", arguments->options.path, "Run folder, checkpoint, exported model or file of weights")
       ->required()
       ->type_name("RUN");

@@ -5,6 +5,7 @@
 
 #include "cli/catalogue.h"
 #include "cli/model_arguments.h"
+#include "cli/usage_error.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
@@ -121,9 +122,7 @@ void add_superclass(CLI::App& app) {
   add_checkpoint_option(*verb, arguments->checkpoint);
   verb->add_option("--out", arguments->out, "Also write the map to this file: one integer per line")
       ->type_name("MAP.txt");
-  verb->add_option("--set", arguments->overrides, "Override data.root, run.threads or a setting of [loader]")
-      ->type_name("SECTION.KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(*verb, arguments->overrides, "Override data.root, run.threads or a setting of [loader]");
   verb->add_flag("--json", arguments->json, "Print the report as one JSON object");
   verb->require_subcommand(0, 1);
   add_superclass_train(*verb);

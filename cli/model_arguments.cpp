@@ -1,5 +1,7 @@
 #include "cli/model_arguments.h"
 
+#include "cli/usage_error.h"
+
 namespace sparsight::cli {
 
 void add_checkpoint_option(CLI::App& verb, std::string& checkpoint) {
@@ -32,9 +34,7 @@ void add_bare_weights_options(CLI::App& verb, BareOptions& bare) {
 }
 
 void add_overrides_option(CLI::App& verb, std::vector<std::string>& overrides) {
-  verb.add_option("--set", overrides, "Override a setting of the run, including its model; may be repeated")
-      ->type_name("SECTION.KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(verb, overrides, "Override a setting of the run, including its model; may be repeated");
 }
 
 }  // namespace sparsight::cli

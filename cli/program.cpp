@@ -43,6 +43,8 @@ void add_program(CLI::App& app) {
   add_bench(app);
   add_doctor(app);
   add_version(app);
+  add_completion(app);
+  add_help(app);
 }
 
 int run_program(int argc, char** argv, const std::function<void()>& prepare) {

@@ -1,82 +1,21 @@
 #include "cli/usage.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <new>
 #include <sstream>
 
-#include "cli/catalogue.h"
 #include "cli/output.h"
+#include "cli/usage_error.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
-#include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/ops/weight_type.h"
 
 namespace sparsight::cli {
 namespace {
-
-// The innermost verb that the command line reached.
-const CLI::App& reached_verb(const CLI::App& app) {
-  const auto parsed = app.get_subcommands();
-  return parsed.empty() ? app : reached_verb(*parsed.back());
-}
-
-std::string full_name(const CLI::App& app) {
-  return app.get_parent() ? full_name(*app.get_parent()) + " " + app.get_name() : app.get_name();
-}
-
-// The flag closest to `word` ("--quite=1"), "" if none is close. Compared without dashes, which all flags share.
-std::string nearest_flag(const std::string& word, const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* level = &app; level; level = level->get_parent())
-    for (const CLI::Option* option : level->get_options())
-      for (const std::string& name : option->get_lnames()) names.push_back(name);
-  const size_t begin = std::min(word.find_first_not_of('-'), word.size());
-  const std::string bare = word.substr(begin, word.find('=') - begin), nearest = nearest_name(bare, names);
-  return bare.size() < 2 || nearest.empty() ? "" : "--" + nearest;
-}
-
-std::vector<std::string> verb_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(verb->get_name());
-  return names;
-}
-
-// "--set train.epochs=2" for --epochs 2 and --epochs=2, "" if no section has such a setting.
-std::string to_setting(const std::string& word, const std::string& next, const CLI::App& verb) {
-  if (!verb.get_option_no_throw("--set")) return "";
-  const size_t begin = std::min(word.find_first_not_of('-'), word.size()), equals = word.find('=', begin);
-  std::string key = word.substr(begin, equals == std::string::npos ? equals : equals - begin);
-  std::replace(key.begin(), key.end(), '-', '_');
-  const std::string given = equals == std::string::npos ? next : word.substr(equals + 1);
-  const std::string value = given.empty() || given.front() == '-' ? "VALUE" : printable(given);
-  std::vector<std::string> settings;
-  for (const std::string& setting : setting_keys())
-    if (setting.substr(setting.find('.') + 1) == key) settings.push_back(cat("--set ", setting, "=", value));
-  return join(settings, " or ");
-}
-
-// Describes what is wrong with the command line that made `app` throw `error`.
-std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App& verb = reached_verb(app);
-  const std::vector<std::string> verbs = verb_names(verb), extras = app.remaining(true);
-  const std::string help = "; see " + full_name(verb) + " --help";
-  if (extras.empty() || extras.front() == "--") return cat(printable(error.what()), help);
-  const std::string& word = extras.front();
-  if (word.size() > 1 && word.front() == '-') {
-    const std::string setting = to_setting(word, extras.size() > 1 ? extras[1] : "", verb);
-    return cat("unknown flag ", printable(word), did_you_mean(setting.empty() ? nearest_flag(word, verb) : setting),
-               help);
-  }
-  if (!verbs.empty())
-    return cat("unknown verb \"", printable(word), "\" after ", full_name(verb), suggestion(word, verbs));
-  return cat("unexpected argument \"", printable(word), "\"", help);
-}
 
 // torch appends a stack trace to its errors.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

@@ -28,6 +28,11 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
+// Whether `part` is some of the words of `name` ("topk" of "softmax_topk").
+bool has_words(const std::string& name, const std::string& part) {
+  return !part.empty() && ("_" + name + "_").find("_" + part + "_") != std::string::npos;
+}
+
 bool goes_on(const std::string& longer, const std::string& shorter) {
   return !shorter.empty() && longer.starts_with(shorter + "_");
 }
@@ -50,7 +55,9 @@ std::string nearest_name(const std::string& word, const std::vector<std::string>
   if (!best.empty()) return best;
   const auto found =
       std::ranges::find_if(names, [&](const std::string& name) { return goes_on(name, word) || goes_on(word, name); });
-  return found == names.end() ? "" : *found;
+  if (found != names.end()) return *found;
+  const auto longer = std::ranges::find_if(names, [&](const std::string& name) { return has_words(name, word); });
+  return longer == names.end() ? "" : *longer;
 }
 
 std::string did_you_mean(const std::string& name) {

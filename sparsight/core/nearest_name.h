@@ -9,7 +9,7 @@ namespace sparsight {
 // The entry of `names` with the smallest edit distance to `word` (a swap of neighbours counts as one edit). At most a
 // third of the longer one's length is accepted, and 1 in any case; names of more than kMaxComparedName bytes are not
 // compared. If there is none: the first entry that is a prefix of `word` or has it as a prefix ("batch" for
-// "batch_size"), or "".
+// "batch_size"), then the first that has it as some of its words ("topk" for "softmax_topk"), or "".
 std::string nearest_name(const std::string& word, const std::vector<std::string>& names);
 
 // The end of an error about an unknown name: "; did you mean \"X\"?", or "" where `name` is "".

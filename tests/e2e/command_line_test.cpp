@@ -82,6 +82,44 @@ TEST(CommandLine, AFlagNamedAsASettingIsAnsweredWithTheSet) {
   EXPECT_EQ(error({"report", "--epochs", "2"}).find("--set"), std::string::npos);  // takes no settings
 }
 
+TEST(CommandLine, AFlagOfAnotherProgramIsAnsweredWithTheSetting) {
+  expect_usage_error({"train", "a.toml", "--batch-size", "8"}, "did you mean \"--set loader.batch=8\"?");
+  expect_usage_error({"train", "a.toml", "--imgsz=64"}, "did you mean \"--set data.side=64\"?");
+  expect_usage_error({"train", "a.toml", "-j", "4"}, "did you mean \"--set loader.workers=4\"?");
+  expect_usage_error({"attack", "run", "--epsilon", "0.1"}, "did you mean \"--eps\"?");
+  expect_usage_error({"train", "a.toml", "--device", "cuda"}, "unknown flag --device; the program computes on the CPU");
+}
+
+TEST(CommandLine, APositionalArgumentGivenAsAFlagIsShownInItsPlace) {
+  expect_usage_error({"train", "--config", "a.toml"}, "unknown flag --config; it needs none: sparsight train a.toml");
+}
+
+TEST(CommandLine, AFlagBeforeItsVerbIsToldItsPlace) {
+  expect_usage_error({"--set", "train.epochs=2", "train"}, "the flag --set belongs behind its verb: sparsight train");
+}
+
+TEST(CommandLine, ASettingWithoutItsSectionIsFound) {
+  expect_usage_error({"train", "a.toml", "--set", "epochs=2"}, "did you mean \"train.epochs=2\"?");
+  expect_usage_error({"config", "show", "--set", "router.name=topk"}, "did you mean \"softmax_topk\"?");
+}
+
+TEST(CommandLine, AFolderIsNoConfiguration) {
+  expect_usage_error({"train", "/tmp"}, "configs/own_images.toml --set data.root=/tmp");
+}
+
+TEST(CommandLine, AMisspelledAttackIsFoundAmongAll) {
+  const ProgramResult result = run_program({"attack", "run", "--attack", "autoatack"});
+  EXPECT_NE(result.err.find("did you mean \"autoattack\"?"), std::string::npos) << result.err;
+}
+
+TEST(CommandLine, HelpIsAVerbToo) {
+  EXPECT_EQ(run_program({"help", "train"}).out, run_program({"train", "--help"}).out);
+  EXPECT_EQ(run_program({"help", "dg", "sweep"}).out, run_program({"dg", "sweep", "--help"}).out);
+  EXPECT_EQ(run_program({"help"}).out, run_program({"--help"}).out);
+  EXPECT_EQ(run_program({"val", "--help"}).out, run_program({"eval", "--help"}).out);
+  expect_usage_error({"help", "tarin"}, "did you mean \"train\"?");
+}
+
 TEST(CommandLine, BenchHandsItsOptionsOn) {
   const ProgramResult unknown = run_program({"bench", "nosuch"});
   if (unknown.err.find("are not built") != std::string::npos) GTEST_SKIP() << "needs the benchmarks";

@@ -6,6 +6,7 @@
 #include "sparsight/attacks/register_attacks.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 
 namespace sparsight {
@@ -92,7 +93,9 @@ AttackPlan plan_attack(const AttackRequest& request) {
       fail_usage("attack.batch_size is a setting of the library's cascade; the program has --batch");
     plan_cascade(plan, given);
   } else {
-    attacks().get(request.attack);
+    std::vector<std::string> names = attacks().names();
+    names.insert(names.begin(), "autoattack");
+    find_position(request.attack, names, "attack");
     plan.stages = {{request.attack, request.attack, given}};
   }
   for (CascadeStage& stage : plan.stages) {
