@@ -13,7 +13,7 @@ struct MatrixStack {
 };
 MatrixStack as_matrices(const at::Tensor& value);
 
-// Of those other parameters.
+// How those other parameters are updated.
 struct VectorAdam {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double lr_factor = 1;  // multiplies the step's learning rate

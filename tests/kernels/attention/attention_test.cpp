@@ -41,7 +41,8 @@ TEST(AttentionKernel, HasTheSameBitsOnAnyNumberOfThreads) {
   EXPECT_EQ(results[0], results[2]);
 }
 
-// Products of bf16 have 8 bits: outputs, which are means of numbers up to 1, differ by less than 2^-6 from those of fp32.
+// Products of bf16 have 8 bits: outputs, which are means of numbers up to 1, differ by less than 2^-6 from those of
+// fp32.
 TEST(AttentionKernel, OfBf16IsCloseToThatOfFp32) {
   cpu::AttentionShape shape{.images = 1, .tokens = 70, .heads = 2, .width = 32, .queries = 70};
   std::vector<float> qkv(70 * 96), want(70 * 32), got(70 * 32), log_sum(2 * 70);
