@@ -1,8 +1,11 @@
 // `sparsight doctor`
 #pragma once
 
+#include <string>
+
 namespace sparsight::cli {
 
-void run_doctor();
+// run: the folder of a run to be looked at instead of this machine, or "".
+void run_doctor(const std::string& run);
 
 }  // namespace sparsight::cli

@@ -41,7 +41,7 @@ void run_dg_hparams(const DgHparamsArguments&) { start_full_program(); }
 void run_dg_sweep(const DgSweepArguments&) { start_full_program(); }
 void run_dg_table(const DgTableArguments&) { start_full_program(); }
 void run_dg_train(const DgTrainArguments&) { start_full_program(); }
-void run_doctor() { start_full_program(); }
+void run_doctor(const std::string&) { start_full_program(); }
 void run_eval(const EvalArguments&) { start_full_program(); }
 void run_explain(const ExplainArguments&) { start_full_program(); }
 void run_export(const ExportArguments&) { start_full_program(); }

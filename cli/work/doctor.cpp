@@ -12,10 +12,13 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/machine.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/core/number_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/dist/join.h"
 #include "sparsight/dist/probe.h"
 #include "sparsight/kernels/isa/isa.h"
+#include "sparsight/report/run/collapse.h"
+#include "sparsight/report/run/run_summary.h"
 
 namespace sparsight::cli {
 namespace {
@@ -29,6 +32,10 @@ struct Findings {
   void problem(const std::string& text) {
     output() << "PROBLEM  " << text << "\n";
     ++problems;
+  }
+  void end() const {
+    if (problems > 0) fail(problems, problems == 1 ? " problem" : " problems", ", see above");
+    output() << "ok\n";
   }
 };
 
@@ -93,17 +100,42 @@ void look_at_ranks(Findings& findings) {
   }
 }
 
+// A layer's experts in a line of its own where all is well.
+void look_at_experts(const RunSummary& run, Findings& findings) {
+  const Json eval = final_eval(run.log, true);
+  const Json& layers = member(eval, "layers");
+  if (!layers.is_array() || layers.empty()) return findings.note("no evaluation of this run has layers of experts");
+  const std::vector<std::string> collapse = find_collapse(run.log, run.config);
+  for (const std::string& line : collapse) findings.problem(line);
+  for (const Json& layer : layers)
+    if (find_collapse(Json::array({layer})).empty())
+      findings.fact(cat(printable(text(layer, "layer")), ": busiest expert at ",
+                        fixed(number(layer, "max_over_mean").value_or(0), 2), " of an even share, ",
+                        percent(number(layer, "dropped").value_or(0), 1), " dropped"));
+}
+
+void look_at_run(const std::string& path, Findings& findings) {
+  const RunSummary run = read_run_summary(path);
+  for (const std::string& warning : run.warnings) findings.problem(warning);
+  if (run.log.done.is_null()) findings.note("this run has not ended; train --resume goes on with it");
+  look_at_experts(run, findings);
+}
+
 }  // namespace
 
-void run_doctor() {
+void run_doctor(const std::string& run) {
   Findings findings;
+  if (!run.empty()) {
+    look_at_run(run, findings);
+    findings.end();
+    return;
+  }
   findings.fact(cat("sparsight ", SPARSIGHT_VERSION, ", libtorch ", torch_version(), ", ", compiler_name()));
   look_at_processor(findings);
   look_at_memory(findings);
   look_at_data(findings);
   look_at_ranks(findings);
-  if (findings.problems > 0) fail(findings.problems, findings.problems == 1 ? " problem" : " problems", ", see above");
-  output() << "ok\n";
+  findings.end();
 }
 
 }  // namespace sparsight::cli

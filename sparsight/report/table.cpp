@@ -10,6 +10,7 @@
 #include "sparsight/report/format.h"
 #include "sparsight/report/run/accuracy_cells.h"
 #include "sparsight/report/run/class_information_text.h"
+#include "sparsight/report/run/collapse.h"
 #include "sparsight/report/run/experts_per_token.h"
 #include "sparsight/report/run/superclass_text.h"
 #include "sparsight/report/text_table.h"
@@ -233,6 +234,7 @@ std::string result_table(const RunMetrics& log) {
   if (const Rows rows = confusion_rows(final_eval(log, false)); rows.size() > 1) table += "\n" + aligned(rows);
   if (const std::string layers = layer_table(member(final_eval(log, true), "layers")); !layers.empty())
     table += "\n" + layers;
+  if (const auto collapse = find_collapse(log); !collapse.empty()) table += "\n" + join(collapse, "\n") + "\n";
   if (const std::string touched = touched_text(final_eval(log, true)); !touched.empty()) table += "\n" + touched + "\n";
   return table;
 }

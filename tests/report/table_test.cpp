@@ -20,7 +20,11 @@ TEST(Table, Terminal) {
       "  test        model    100   1,000   87.50 %   0.1250\n"
       "\n"
       "  MoE layer     experts  load of each expert, %  CV    busiest / mean  dropped  experts per token\n"
-      "  blocks.1.mlp  3        █▃·  75 25 0            0.94  2.25            0.0 %    1.50 (1: 50 %, 2: 50 %)\n");
+      "  blocks.1.mlp  3        █▃·  75 25 0            0.94  2.25            0.0 %    1.50 (1: 50 %, 2: 50 %)\n"
+      "\n"
+      "blocks.1.mlp: 1 of 3 experts is dead, with under 1 % of an even share: 2\n"
+      "the auxiliary losses of this training did not balance the experts: importance, load; raise their weights in "
+      "[losses], or lower optimizer.lr\n");
   EXPECT_EQ(result_table(sort_metrics({})), "");
 }
 
@@ -66,7 +70,7 @@ TEST(Table, ShowsWhatRoutersReportThemselves) {
       "\n"
       "  MoE layer     reported by its router\n"
       "  blocks.1.mlp  sparsity 0.52, mean_experts 1.23457e+06, broken -\n";
-  EXPECT_TRUE(result_table(sort_metrics({record})).ends_with(end)) << result_table(sort_metrics({record}));
+  EXPECT_NE(result_table(sort_metrics({record})).find(end), std::string::npos) << result_table(sort_metrics({record}));
   EXPECT_TRUE(layer_table(record["layers"]).ends_with(end));
   EXPECT_NE(result_markdown(sort_metrics({record})).find("| blocks.1.mlp | sparsity 0.52, "), std::string::npos);
 }
