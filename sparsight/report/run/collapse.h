@@ -14,7 +14,7 @@ namespace sparsight {
 // assignments dropped by capacity. None where all is well.
 std::vector<std::string> find_collapse(const Json& layers);
 
-// The same of a run's last evaluation, and which settings mend it. config: {section: {key: value}}, or null.
+// The same of a run's last evaluation, and which settings fix it. config: {section: {key: value}}, or null.
 std::vector<std::string> find_collapse(const RunMetrics& log, const Json& config = {});
 
 }  // namespace sparsight

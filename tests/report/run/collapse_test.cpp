@@ -51,7 +51,7 @@ TEST(Collapse, CapacityThatDropsMuchIsNamed) {
       Lines{"blocks.1.mlp: capacity drops 35 % of the assignments; raise capacity.factor or balance the experts"});
 }
 
-TEST(Collapse, SaysWhatMendsIt) {
+TEST(Collapse, SaysWhatFixesIt) {
   const Json collapsed = layer({970, 10, 10, 10});
   EXPECT_NE(find_collapse(run(collapsed, Json::object())).back().find("--set losses.switch=0.01"), std::string::npos);
   EXPECT_NE(find_collapse(run(collapsed, {{"switch", 1.2}})).back().find("switch; raise their weights"),
