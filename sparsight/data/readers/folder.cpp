@@ -17,6 +17,9 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxDepth = 16;
 
+// Hidden, or the folder that macOS adds to archives.
+bool is_left_out(const std::string& name) { return name.starts_with(".") || name == "__MACOSX"; }
+
 bool is_folder(const std::string& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
@@ -87,7 +90,7 @@ std::vector<std::string> list_folder(const std::string& path) {
   std::error_code error;
   std::vector<std::string> names;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
-    if (std::string name = entry->path().filename().native(); name[0] != '.') names.push_back(std::move(name));
+    if (std::string name = entry->path().filename().native(); !is_left_out(name)) names.push_back(std::move(name));
   if (error) fail("cannot list the folder ", printable(path), ": ", error.message());
   std::sort(names.begin(), names.end());
   return names;

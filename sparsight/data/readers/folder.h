@@ -38,7 +38,7 @@ struct FolderScan {
   IgnoredFiles ignored;                       // below the classes, without root
 };
 
-// Names in `path`, in byte order, without hidden ones. Raises Error if it cannot be listed.
+// Names in `path`, in byte order, without hidden ones and __MACOSX. Raises Error if it cannot be listed.
 std::vector<std::string> list_folder(const std::string& path);
 std::vector<std::string> list_sub_folders(const std::string& path);
 

@@ -28,6 +28,7 @@ TEST(FolderSet, SortsClassesAndPassesOverHiddenAndOtherFiles) {
     folder.write("ant/nested/" + std::to_string(i) + ".PNG", grey_png(i));
   }
   folder.write("ant/.hidden.png", "x");
+  folder.write("__MACOSX/ant/._a.png", "x");
   folder.write("ant/notes.txt", "x");
   folder.write(".git/a.png", "x");
   folder.write("readme.md", "x");
