@@ -33,6 +33,7 @@ void add_program(CLI::App& app) {
   add_explain(app);
   add_export(app);
   add_inspect(app);
+  add_weights(app);
   add_report(app);
   add_reproduce(app);
   add_superclass(app);

@@ -39,5 +39,6 @@ void add_reproduce(CLI::App& app);
 void add_superclass(CLI::App& app);
 void add_train(CLI::App& app);
 void add_version(CLI::App& app);
+void add_weights(CLI::App& app);
 
 }  // namespace sparsight::cli

@@ -15,6 +15,7 @@
 #include "cli/cmd_reproduce.h"
 #include "cli/cmd_superclass.h"
 #include "cli/cmd_train.h"
+#include "cli/cmd_weights.h"
 #include "cli/front/start_full_program.h"
 
 namespace sparsight::cli {
@@ -54,5 +55,7 @@ void run_superclass(const SuperclassArguments&) { start_full_program(); }
 void run_superclass_compare(const SuperclassCompareArguments&) { start_full_program(); }
 void run_superclass_train(const SuperclassTrainArguments&) { start_full_program(); }
 void run_train(const TrainArguments&) { start_full_program(); }
+void run_weights_merge(const WeightsMergeArguments&) { start_full_program(); }
+void run_weights_shard(const WeightsShardArguments&) { start_full_program(); }
 
 }  // namespace sparsight::cli

@@ -11,6 +11,8 @@ light_sources(
   io/safetensors.cpp
   io/safetensors_header.cpp
   io/safetensors_rows.cpp
+  io/sharded_names.cpp
+  io/sharded_weights.cpp
   io/temporary.cpp
   io/torch_pickle.cpp
   io/weight_names.cpp

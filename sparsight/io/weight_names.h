@@ -17,7 +17,8 @@ std::string timm_name_of_torchvision(const std::string& name);
 NamedTensors with_timm_names(NamedTensors tensors);
 
 // The tensors of a weights file under timm names: safetensors (a checkpoint's weights without its training state) or a
-// PyTorch state dict, recognised by content. Raises Error for any other file.
+// PyTorch state dict, recognised by content; or those of several files (io/sharded_weights.h), by a folder with their
+// index. Raises Error for any other file.
 NamedTensors read_weights(const std::string& path);
 
 }  // namespace sparsight

@@ -8,6 +8,7 @@ light_tests(
   io/run_folder_test.cpp
   io/safetensors_rows_test.cpp
   io/safetensors_test.cpp
+  io/sharded_weights_test.cpp
   io/torch_pickle_test.cpp
   io/weight_names_test.cpp)
 torch_tests(io/weights_test.cpp)

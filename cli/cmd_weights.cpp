@@ -1,0 +1,49 @@
+#include "cli/cmd_weights.h"
+
+#include <memory>
+
+#include "cli/verbs.h"
+
+namespace sparsight::cli {
+namespace {
+
+void add_weights_shard(CLI::App& weights) {
+  const auto arguments = std::make_shared<WeightsShardArguments>();
+  CLI::App* verb = add_verb(weights, "shard", "Divide a file of weights into several, the experts shared out over them",
+                            "sparsight weights shard runs/demo --files 2 --out demo_shards\n"
+                            "sparsight weights shard runs/demo/checkpoints/best.safetensors --files 8 --out shards");
+  verb->add_option("weights", arguments->weights, "Run folder (its best weights), checkpoint or safetensors file")
+      ->required()
+      ->type_name("WEIGHTS");
+  verb->add_option("--files", arguments->files, "Number of files")
+      ->check(CLI::Range(int64_t{1}, int64_t{99'999}))
+      ->capture_default_str()
+      ->type_name("N");
+  verb->add_option("--out", arguments->out, "Folder to make for them and their index")->required()->type_name("FOLDER");
+  verb->callback([arguments] { run_weights_shard(*arguments); });
+}
+
+void add_weights_merge(CLI::App& weights) {
+  const auto arguments = std::make_shared<WeightsMergeArguments>();
+  CLI::App* verb = add_verb(weights, "merge", "Put the files of `weights shard` together into one",
+                            "sparsight weights merge demo_shards --out demo.safetensors");
+  verb->add_option("folder", arguments->folder, "Folder with model.safetensors.index.json")
+      ->required()
+      ->type_name("FOLDER");
+  verb->add_option("--out", arguments->out, "File to write")->required()->type_name("FILE");
+  verb->add_flag("--overwrite", arguments->overwrite, "Replace an existing file");
+  verb->callback([arguments] { run_weights_merge(*arguments); });
+}
+
+}  // namespace
+
+void add_weights(CLI::App& app) {
+  CLI::App* verb = add_verb(app, "weights", "Divide weights into several files, and put them together again",
+                            "sparsight weights shard runs/demo --files 2 --out demo_shards\n"
+                            "sparsight weights merge demo_shards --out demo.safetensors");
+  verb->require_subcommand(1);
+  add_weights_shard(*verb);
+  add_weights_merge(*verb);
+}
+
+}  // namespace sparsight::cli
