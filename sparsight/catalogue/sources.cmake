@@ -1,4 +1,5 @@
 light_sources(
+  catalogue/dist_options.cpp
   catalogue/recipes.cpp
   catalogue/run_options.cpp
   catalogue/superclass_options.cpp

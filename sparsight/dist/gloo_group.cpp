@@ -47,18 +47,36 @@ std::string first_line(const char* text) {
 class GlooGroup final : public Group {
  public:
   explicit GlooGroup(const GlooSettings& settings)
-      : settings_(settings), name_(cat("rank ", settings.rank, " of ", settings.size, " (", host_name(), ")")) {
+      : settings_(settings),
+        name_(cat("rank ", settings.rank, " of ", settings.size, " (", host_name(), ")")),
+        rank_(settings.rank),
+        size_(settings.size) {
     guarded("cannot join its group", [&] {
-      auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(settings.timeout_seconds));
-      options->devices.push_back(device());
-      backend_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store(), static_cast<int>(settings.rank),
-                                                             static_cast<int>(settings.size), options);
+      store_ = store();
+      start();
     });
   }
 
-  int64_t rank() const override { return settings_.rank; }
-  int64_t size() const override { return settings_.size; }
+  // Some ranks of a group; in errors this one keeps the name that it has among all.
+  GlooGroup(const GlooGroup& all, const std::string& name, const std::vector<int64_t>& ranks)
+      : settings_(all.settings_), name_(all.name_), size_(std::ssize(ranks)) {
+    const auto own = std::ranges::find(ranks, all.rank_);
+    SPARSIGHT_CHECK(own != ranks.end());
+    rank_ = own - ranks.begin();
+    guarded("cannot join its group", [&] {
+      store_ = c10::make_intrusive<c10d::PrefixStore>(name, all.store_);
+      start();
+    });
+  }
+
+  int64_t rank() const override { return rank_; }
+  int64_t size() const override { return size_; }
   int64_t restarts() const override { return settings_.restarts; }
+
+  GroupPtr subgroup(const std::string& name, const std::vector<int64_t>& ranks) override {
+    if (ranks.size() == 1) return std::make_shared<Group>();
+    return std::make_shared<GlooGroup>(*this, name, ranks);
+  }
 
   at::Tensor all_gather(const at::Tensor& part) override {
     at::Tensor from = part.contiguous().view({-1}), to = at::empty({size() * part.numel()}, part.options());
@@ -85,6 +103,13 @@ class GlooGroup final : public Group {
   }
 
  private:
+  void start() {
+    auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(settings_.timeout_seconds));
+    options->devices.push_back(device());
+    backend_ =
+        c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(rank_), static_cast<int>(size_), options);
+  }
+
   template <class Body>
   void guarded(const char* what, const Body& body) const {
     try {
@@ -134,6 +159,8 @@ class GlooGroup final : public Group {
 
   const GlooSettings settings_;
   const std::string name_;
+  int64_t rank_ = 0, size_ = 1;
+  c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> backend_;
 };
 

@@ -35,6 +35,10 @@ class Group {
   virtual at::Tensor all_to_all(const at::Tensor& rows, const std::vector<int64_t>& sent,
                                 const std::vector<int64_t>& received);
 
+  // The group of some of this one's ranks, which number them from 0 in this order. Every one of them calls it, with
+  // the same name, which no other subgroup has that one of them is in.
+  virtual std::shared_ptr<Group> subgroup(const std::string& name, const std::vector<int64_t>& ranks);
+
   // Overwrites the tensor with rank 0's. tensor: of the same shape and type everywhere, contiguous.
   virtual void broadcast(at::Tensor& tensor);
 

@@ -66,19 +66,30 @@ class Counts : public EvaluationObserver {
   RoutingAccumulator routing_;
 };
 
+// An image of zeros like those of some rank, [1,C,H,W]; undefined where no rank has any. own: undefined without any.
+at::Tensor black_image(const at::Tensor& own, dist::Group& group) {
+  constexpr int64_t kAxes = 4;
+  const at::Tensor sizes = own.defined() ? at::tensor(own.sizes(), at::kLong) : at::zeros({kAxes}, at::kLong);
+  const at::Tensor largest = std::get<0>(group.all_gather(sizes).max(0));
+  const auto* const size = largest.const_data_ptr<int64_t>();
+  return size[0] == 0 ? at::Tensor() : at::zeros({1, size[1], size[2], size[3]});
+}
+
 // The next batches of all ranks and what the model makes of them, in order: of one process its next batch. images: how
 // many there were before.
 std::vector<EvaluatedBatch> next_batches(const Predictor& predict, Loader& loader, bool bf16, dist::Group& group,
-                                         int64_t images) {
+                                         int64_t images, bool together) {
   std::optional<Batch> batch = loader.next();
   const int64_t count = batch ? batch->labels.size(0) : 0;
   const int64_t first = images + group.counts(count).before;
   EvaluatedBatch own;
-  if (batch) {
+  at::Tensor input = batch ? batch->images : at::Tensor();
+  if (const at::Tensor black = together ? black_image(input, group) : at::Tensor(); !batch) input = black;
+  if (input.defined()) {
     const AutocastScope autocast(bf16);
-    own.output = predict({.images = batch->images, .info = {.image = at::arange(first, first + count)}});
-    own.batch = std::move(*batch);
+    own.output = predict({.images = input, .info = {.image = at::arange(first, first + input.size(0))}});
   }
+  if (batch) own.batch = std::move(*batch);
   std::vector<EvaluatedBatch> all;
   if (group.size() == 1) {
     if (batch) all.push_back(std::move(own));
@@ -91,14 +102,14 @@ std::vector<EvaluatedBatch> next_batches(const Predictor& predict, Loader& loade
 
 // Passes each batch and the model's output to the observers, up to the end or an interrupt.
 void run_batches(const Predictor& predict, Loader& loader, bool bf16, const std::string& title,
-                 const std::vector<EvaluationObserver*>& observers, dist::Group& group) {
+                 const std::vector<EvaluationObserver*>& observers, dist::Group& group, bool together) {
   torch::NoGradGuard no_grad;
   int64_t images = 0;
   Progress progress(title, loader.data().size(), "images");
   loader.start(0, group.rank(), group.size());
   bool stopped = false;
   while (!stopped) {
-    const std::vector<EvaluatedBatch> batches = next_batches(predict, loader, bf16, group, images);
+    const std::vector<EvaluatedBatch> batches = next_batches(predict, loader, bf16, group, images, together);
     if (batches.empty()) break;
     for (const auto& [batch, output] : batches) {
       for (EvaluationObserver* observer : observers) observer->observe(batch, output);
@@ -113,11 +124,12 @@ void run_batches(const Predictor& predict, Loader& loader, bool bf16, const std:
 }  // namespace
 
 Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, TaskLoss task, bool bf16,
-                    const std::string& title, std::vector<EvaluationObserver*> observers, dist::Group& group) {
+                    const std::string& title, std::vector<EvaluationObserver*> observers, dist::Group& group,
+                    bool together) {
   const auto start = std::chrono::steady_clock::now();
   Counts counts(loader.data().info(), classes, task);
   observers.insert(observers.begin(), &counts);
-  run_batches(predict, loader, bf16, title, observers, group);
+  run_batches(predict, loader, bf16, title, observers, group, together);
   Evaluation result = counts.evaluation();
   result.unreadable = group.counts(loader.unreadable()).all;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

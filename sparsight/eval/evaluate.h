@@ -36,9 +36,11 @@ struct Evaluation {
 Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, TaskLoss task, bool bf16,
                     const std::string& title, std::vector<EvaluationObserver*> observers = {});
 // The same shared out over the ranks of a group: each of them has the result of one process, and its observers see
-// every batch, without its images, and every output, without losses and taps.
+// every batch, without its images, and every output, without losses and taps. together: the ranks predict only
+// together, since each has experts for the others; one that has no images left predicts for a black one.
 Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, TaskLoss task, bool bf16,
-                    const std::string& title, std::vector<EvaluationObserver*> observers, dist::Group& group);
+                    const std::string& title, std::vector<EvaluationObserver*> observers, dist::Group& group,
+                    bool together = false);
 
 // The "eval" line of metrics.jsonl; of multi-label data it has precision_at_1 and fdr_at_1 instead of accuracy.
 // weights: "model" or "ema". epoch: omitted if unknown.

@@ -4,6 +4,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_text.h"
+#include "sparsight/io/checkpoint_parts.h"
 
 namespace sparsight {
 namespace {
@@ -20,6 +21,21 @@ int parse_version(const std::string& text) {
 std::string metadata_text(const TensorFile& file, const std::string& key) {
   const auto found = file.metadata.find(key);
   return found == file.metadata.end() ? "" : found->second;
+}
+
+TensorFile to_file(const Checkpoint& checkpoint) {
+  TensorFile file;
+  for (const auto& [name, tensor] : checkpoint.weights) {
+    SPARSIGHT_CHECK(!is_training_name(name));
+    file.tensors.emplace_back(name, tensor);
+  }
+  for (const auto& [name, tensor] : checkpoint.training) file.tensors.emplace_back(kTraining + name, tensor);
+  const auto text = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  file.metadata = {{"format", kFormat},
+                   {"version", std::to_string(kCheckpointVersion)},
+                   {"config", text(checkpoint.config)},
+                   {"state", text(checkpoint.state)}};
+  return file;
 }
 
 Json metadata_object(const TensorFile& file, const std::string& key, const std::string& path) {
@@ -40,25 +56,27 @@ NamedTensors tensors_under(std::string_view prefix, const NamedTensors& tensors)
 }
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
-  TensorFile file;
-  for (const auto& [name, tensor] : checkpoint.weights) {
-    SPARSIGHT_CHECK(!is_training_name(name));
-    file.tensors.emplace_back(name, tensor);
-  }
-  for (const auto& [name, tensor] : checkpoint.training) file.tensors.emplace_back(kTraining + name, tensor);
-  const auto text = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
-  file.metadata = {{"format", kFormat},
-                   {"version", std::to_string(kCheckpointVersion)},
-                   {"config", text(checkpoint.config)},
-                   {"state", text(checkpoint.state)}};
-  write_safetensors(path, file);
+  write_safetensors(path, to_file(checkpoint));
+}
+
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint, const TensorSource& source) {
+  write_safetensors(path, to_file(checkpoint), source);
 }
 
 Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts) {
-  TensorFile file = read_safetensors(path, [&](const std::string& name) {
-    return parts == CheckpointParts::kAll || !is_training_name(name) ||
-           name.substr(kTraining.size()).starts_with(kAverageTensors);
-  });
+  return read_checkpoint(path, parts, [](const std::string&, const at::Tensor& tensor) { return tensor; });
+}
+
+Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts, const TensorCut& cut) {
+  TensorFile file = read_safetensors(
+      path,
+      [&](const std::string& name) {
+        return parts == CheckpointParts::kAll || !is_training_name(name) ||
+               name.substr(kTraining.size()).starts_with(kAverageTensors);
+      },
+      [&](const std::string& name, const at::Tensor& tensor) {
+        return cut(is_training_name(name) ? name.substr(kTraining.size()) : name, tensor);
+      });
   if (metadata_text(file, "format") != kFormat)
     fail(path, " holds tensors but is not a sparsight checkpoint; use --init-from for weights alone");
   const int version = parse_version(metadata_text(file, "version"));

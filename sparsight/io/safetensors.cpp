@@ -16,6 +16,7 @@
 #include "sparsight/core/options.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/safetensors_parts.h"
 
 namespace sparsight {
 namespace {
@@ -85,6 +86,11 @@ at::Tensor as_written(const at::Tensor& tensor) {
 }  // namespace
 
 TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string&)>& wanted) {
+  return read_safetensors(path, wanted, nullptr);
+}
+
+TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string&)>& wanted,
+                            const TensorCut& cut) {
   OpenedFile opened = open_safetensors(path);
   TensorFile result;
   result.metadata = std::move(opened.header.metadata);
@@ -92,7 +98,7 @@ TensorFile read_safetensors(const std::string& path, const std::function<bool(co
     if (wanted && !wanted(entry.name)) continue;
     at::Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
     read_tensor(opened, entry, tensor.data_ptr(), path);
-    result.tensors.emplace_back(entry.name, std::move(tensor));
+    result.tensors.emplace_back(entry.name, cut ? cut(entry.name, tensor) : std::move(tensor));
   }
   return result;
 }
@@ -104,6 +110,10 @@ std::map<std::string, std::string> read_safetensors_metadata(const std::string& 
 }
 
 void write_safetensors(const std::string& path, const TensorFile& file) {
+  write_safetensors(path, file, [&](size_t i) { return file.tensors[i].second; });
+}
+
+void write_safetensors(const std::string& path, const TensorFile& file, const TensorSource& source) {
   SafetensorsHeader header;
   header.metadata = file.metadata;
   std::vector<size_t> bytes, write_order;
@@ -113,7 +123,8 @@ void write_safetensors(const std::string& path, const TensorFile& file) {
     if (name == "__metadata__" || !names.insert(name).second)
       fail("cannot write ", path, ": the tensor name \"", name, "\" is reserved or used twice");
     bytes.push_back(static_cast<size_t>(tensor.nbytes()));
-    const at::Tensor plain = as_written(tensor);
+    const at::Tensor plain = as_written(source(bytes.size() - 1));
+    SPARSIGHT_CHECK(plain.sizes() == tensor.sizes() && plain.scalar_type() == tensor.scalar_type());
     header.tensors.push_back({name, tensor.scalar_type(), tensor.sizes().vec(), 0, 0,
                               compute_checksum({static_cast<const char*>(plain.const_data_ptr()), bytes.back()})});
   }
@@ -132,7 +143,7 @@ void write_safetensors(const std::string& path, const TensorFile& file) {
   out.write(&length, sizeof length);
   out.write(text);
   for (const size_t i : write_order) {
-    out.write(as_written(file.tensors[i].second).const_data_ptr(), bytes[i]);
+    out.write(as_written(source(i)).const_data_ptr(), bytes[i]);
   }
   out.commit();
 }

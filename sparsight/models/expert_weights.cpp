@@ -21,7 +21,7 @@ ExpertWeights expert_weights(const ImageModel& model) {
     if (!layer) continue;
     const int64_t experts = count_parameters(layer->experts());
     const std::string& decision = layer->own_router() ? layer->routing_name() : SharedRouter::routing();
-    weights.of_expert[decision] += experts / layer->expert_count();
+    weights.of_expert[decision] += experts / (layer->expert_count() / layer->expert_ranks().parts->size());
     weights.other -= experts;
   }
   return weights;

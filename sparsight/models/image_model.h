@@ -41,6 +41,7 @@ struct ModelDefinition {
   Json config;  // resolved
   ImageShape image;
   PixelStatistics pixels;
+  dist::ExpertRanks ranks = {};
 };
 
 // A new model has uninitialised weights: call initialize(model, seed) of nn/init.h, or load weights.

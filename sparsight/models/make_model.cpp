@@ -59,9 +59,12 @@ std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& i
   return make_model(resolved, image, pixel_statistics(resolved));
 }
 
-std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& image, const PixelStatistics& pixels) {
-  auto model = make_component(models(), resolved, "model", ModelContext{image, read_moe_spec(resolved), pixels});
-  model->set_definition({resolved, image, pixels});
+std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& image, const PixelStatistics& pixels,
+                                       const dist::ExpertRanks& ranks) {
+  ModelContext context{image, read_moe_spec(resolved), pixels};
+  context.moe.spread_experts(ranks);
+  auto model = make_component(models(), resolved, "model", context);
+  model->set_definition({resolved, image, pixels, ranks});
   return model;
 }
 
@@ -69,7 +72,7 @@ std::shared_ptr<ImageModel> clone_model(const ImageModel& model) {
   const auto definition = model.definition();
   if (!definition) fail("cannot copy the model: only models built by make_model() can be copied");
   const ParameterBound bound = bound_to_free_memory("copy of the model");
-  auto copy = make_model(definition->config, definition->image, definition->pixels);
+  auto copy = make_model(definition->config, definition->image, definition->pixels, definition->ranks);
   const torch::NoGradGuard no_grad;
   copy_into(model.named_parameters(), copy->named_parameters());
   copy_into(model.named_buffers(), copy->named_buffers());

@@ -16,8 +16,10 @@ PixelStatistics pixel_statistics(const Json& resolved);
 // weights are uninitialised: call initialize(model, seed) of nn/init.h, or load weights. A ParameterBound of
 // nn/parameter_memory.h bounds its memory. Raises UsageError for settings that contradict each other.
 std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& image);
-// The same, but normalising by `pixels` instead of what [transforms] says.
-std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& image, const PixelStatistics& pixels);
+// The same, but normalising by `pixels` instead of what [transforms] says. ranks: who has which of the routed experts;
+// the model then has those of this rank. Raises UsageError for experts that cannot be spread.
+std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& image, const PixelStatistics& pixels,
+                                       const dist::ExpertRanks& ranks = {});
 
 // A deep copy of a model built by make_model(): parameters, buffers, dtypes, frozen parameters, and the current values
 // of scheduled settings. It shares no memory with the model. Raises Error for any other model, and for weights that no

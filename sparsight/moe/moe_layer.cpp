@@ -3,6 +3,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/engine/steps/experts.h"
 #include "sparsight/engine/steps/rows.h"
+#include "sparsight/moe/dispatch/expert_parallel.h"
 #include "sparsight/moe/shared_experts.h"
 #include "sparsight/moe/validate_router.h"
 #include "sparsight/nn/packed_weights.h"
@@ -18,9 +19,11 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const LayerContext& context)
       experts_(register_module("experts", spec.make_experts(context.width, context.mlp_hidden, context.outputs))),
       shared_(spec.make_shared_experts(context.width, context.mlp_hidden, context.outputs)),
       dispatcher_(spec.dispatcher),
+      ranks_(spec.ranks),
       shared_count_(spec.options.shared),
       output_sigmoid_(spec.options.output_sigmoid),
       policy_{spec.capacity, spec.losses, spec.options.gate_rule()} {
+  if (ranks_.parts->size() > 1) check_can_spread(*experts_, path_);
   if (shared_) register_module("shared", shared_);
   if (router_) policy_.losses = with_router_weights(spec.losses, *router_, path_);
 }

@@ -76,7 +76,9 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   const std::string& routing_name() const override { return path_; }
   RoutingPolicy& policy() override { return policy_; }
   Router& router() { return *router_; }
-  Experts& experts() { return *experts_; }
+  Experts& experts() { return *experts_; }  // of this rank
+  // Who has which of the expert_count() experts.
+  const dist::ExpertRanks& expert_ranks() const { return ranks_; }
   // Adds the layer to a program, in evaluation: returns residual + factor * apply(tokens), [B,S,outputs]. residual:
   // none for 0. factor: [outputs], or undefined for ones. With `read`, only the first tokens of each image are read
   // later.
@@ -103,6 +105,7 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   std::shared_ptr<Experts> experts_;
   std::shared_ptr<Experts> shared_;  // null without shared experts
   std::shared_ptr<Dispatcher> dispatcher_;
+  dist::ExpertRanks ranks_;
   int64_t shared_count_;
   bool output_sigmoid_;
   RoutingPolicy policy_;

@@ -2,6 +2,7 @@
 
 #include "sparsight/core/block_list.h"
 #include "sparsight/core/config.h"
+#include "sparsight/moe/dispatch/expert_parallel.h"
 #include "sparsight/moe/register_moe.h"
 
 namespace sparsight {
@@ -63,12 +64,26 @@ bool MoeSpec::shares_router() const {
 }
 
 std::shared_ptr<Experts> MoeSpec::make_experts(int64_t width, int64_t mlp_hidden, int64_t outputs) const {
-  return make_kind({options.experts, width, options.hidden_for(mlp_hidden), outputs});
+  const int64_t parts = ranks.parts->size();
+  if (options.experts % parts != 0)
+    fail_usage("dist.expert_parallel = ", parts, " cannot spread ", options.experts,
+               " experts equally; choose a divisor of it, or a multiple of ", parts, " as moe.experts");
+  return make_kind({options.experts / parts, width, options.hidden_for(mlp_hidden), outputs});
 }
 
 std::shared_ptr<Experts> MoeSpec::make_shared_experts(int64_t width, int64_t mlp_hidden, int64_t outputs) const {
   if (options.shared == 0) return nullptr;
   return make_kind({options.shared, width, options.shared_hidden_for(mlp_hidden), outputs});
+}
+
+void MoeSpec::spread_experts(const dist::ExpertRanks& over) {
+  ranks = over;
+  dispatcher = over.parts->size() == 1 ? local_dispatcher() : expert_parallel_dispatcher(over.parts);
+  for (Override& some : overrides) {
+    auto spec = std::make_shared<MoeSpec>(*some.spec);
+    spec->spread_experts(over);
+    some.spec = spec;
+  }
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/options.h"
+#include "sparsight/dist/expert_ranks.h"
 #include "sparsight/moe/capacity.h"
 #include "sparsight/moe/dispatch/dispatcher.h"
 #include "sparsight/moe/experts.h"
@@ -55,7 +56,8 @@ struct MoeSpec {
   // "auto" asks the router itself (Router::decides_for_model). Raises UsageError for settings that make no router.
   bool shares_router() const;
 
-  // The layer's routed experts for tokens of `width`, and the shared ones (null without). [moe] hidden = 0 means
+  // The layer's routed experts for tokens of `width`, those of this rank, and the shared ones (null without). [moe]
+  // hidden = 0 means
   // `mlp_hidden`, shared_hidden = 0 for the hidden width of a routed expert, outputs = 0 for `width`.
   std::shared_ptr<Experts> make_experts(int64_t width, int64_t mlp_hidden, int64_t outputs = 0) const;
   std::shared_ptr<Experts> make_shared_experts(int64_t width, int64_t mlp_hidden, int64_t outputs = 0) const;
@@ -66,6 +68,10 @@ struct MoeSpec {
     std::shared_ptr<const MoeSpec> spec;
   };
   std::vector<Override> overrides = {};
+
+  // Who has which of each layer's routed experts. Without a call of spread_experts() all are in this process.
+  dist::ExpertRanks ranks = {};
+  void spread_experts(const dist::ExpertRanks& over);
 
   // For each of `depth` blocks the specification of its MoE layer, or null. Raises UsageError for a block that does not
   // exist or is listed twice, and for layers with different numbers of experts that share a router.

@@ -37,7 +37,8 @@ LossStep::LossStep(const AlgorithmContext& context, WeightUpdate& weights, const
       task_loss_(task_loss_named(context.train.task_loss, context.data)),
       bf16_(use_bf16(context.train.precision)),
       minibatches_(minibatches * context.group->size()),
-      gradients_(context.group, weights.trainable()) {
+      gradients_(context.group, weights.everywhere()),
+      expert_gradients_(weights.expert_ranks().copies, weights.spread()) {
   if (context.group->size() > 1) moments_.emplace();
   weights_.zero_grad();
   result_.details["lr"] = weights_.lr(update);
@@ -91,8 +92,9 @@ void LossStep::add(const Batch& batch, const std::vector<ModelOutput>& passes, c
   first_image(batch);
   images_ += next_->all;
   next_.reset();
-  if (std::isfinite(own.loss)) (total / minibatches_).backward();
+  if (all_finite(own.loss)) (total / minibatches_).backward();
   gradients_.add();
+  expert_gradients_.add();
   if (moments_) own.moments = std::exchange(moments_->moments, {});
   for (MinibatchReport& one : all_reports(*context_.group, std::move(own), *context_.model)) {
     loss_ += one.loss, task_ += one.task;
@@ -103,6 +105,9 @@ void LossStep::add(const Batch& batch, const std::vector<ModelOutput>& passes, c
     std::ranges::move(one.routings, std::back_inserter(routings_));
   }
 }
+
+// Ranks that have experts for each other go through the backward pass together, or not at all.
+bool LossStep::all_finite(double loss) const { return !weights_.expert_ranks().parts->any(!std::isfinite(loss)); }
 
 void LossStep::report(const Batch& batch, const std::vector<ModelOutput>& passes, MinibatchReport& report) const {
   const ModelOutput& last = passes.back();
@@ -136,6 +141,7 @@ UpdateResult LossStep::finish_without_update() {
 
 UpdateResult LossStep::finish(bool last) {
   gradients_.finish();
+  expert_gradients_.finish();
   if (std::isfinite(loss_) && !weights_.step(update_, routings_, last)) result_.not_finite = "gradient";
   return finish_without_update();
 }

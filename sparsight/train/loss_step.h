@@ -42,19 +42,20 @@ class LossStep {
   void report(const Batch& batch, const std::vector<ModelOutput>& passes, MinibatchReport& report) const;
   void report_routers(const Batch& batch, const std::vector<Routing>& routings, MinibatchReport& report) const;
   int64_t first_image(const Batch& batch) const;
+  bool all_finite(double loss) const;
 
   const AlgorithmContext& context_;
   WeightUpdate& weights_;
   const UpdateContext& update_;
   TaskLoss task_loss_;
   bool bf16_;
-  int64_t minibatches_, images_ = 0;              // of all ranks
-  mutable std::optional<dist::RankCounts> next_;  // images of the ranks' next batches, once they are needed
-  std::optional<CollectedMoments> moments_;       // of several ranks
-  dist::GradientSum gradients_;
-  double loss_ = 0;                   // task loss plus weighted auxiliary losses, summed over minibatches
-  double task_ = 0;                   // task loss alone
-  std::set<std::string> not_finite_;  // auxiliary losses
+  int64_t minibatches_, images_ = 0;                // of all ranks
+  mutable std::optional<dist::RankCounts> next_;    // images of the ranks' next batches, once they are needed
+  std::optional<CollectedMoments> moments_;         // of several ranks
+  dist::GradientSum gradients_, expert_gradients_;  // of what every rank has, and of its part of spread experts
+  double loss_ = 0;                                 // task loss plus weighted auxiliary losses, summed over minibatches
+  double task_ = 0;                                 // task loss alone
+  std::set<std::string> not_finite_;                // auxiliary losses
   UpdateResult result_;
   std::vector<Routing> routings_;  // for routers with a post-step update
 };

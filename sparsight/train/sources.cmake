@@ -18,6 +18,7 @@ torch_sources(
   train/minibatch_report.cpp
   train/register_algorithms.cpp
   train/run_config.cpp
+  train/spread_checkpoint.cpp
   train/superclasses/find.cpp
   train/superclasses/held_out_confusion.cpp
   train/superclasses/out_of_fold.cpp

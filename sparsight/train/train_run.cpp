@@ -1,5 +1,6 @@
 #include "sparsight/train/train_run.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <ostream>
@@ -29,7 +30,7 @@ namespace sparsight {
 namespace {
 
 constexpr size_t kShownChanges = 5;
-constexpr size_t kMaxSharedBytes = size_t{1} << 40;
+constexpr size_t kSharedPiece = size_t{1} << 24;
 
 void print_result(const RunFolder& folder, std::ostream& out) {
   out << result_table(read_run_metrics(folder.metrics())) << "run folder: " << printable(folder.path())
@@ -93,13 +94,15 @@ int64_t batches_per_rank(const RunFolder& folder, int64_t configured, int64_t ra
   return all / ranks;
 }
 
-// The same bits as an uninterrupted run need the same settings. What to do about NaN does not change them, and
-// train.accumulate follows from the number of ranks (batches_per_rank).
+// The same bits as an uninterrupted run need the same settings. What to do about NaN does not change them,
+// train.accumulate follows from the number of ranks (batches_per_rank), and which rank has which experts may change as
+// that number does.
 void check_unchanged(const Json& config, const RunFolder& folder) {
   const Json now = config.flatten(), before = last_metadata(folder, "config").flatten();
   std::vector<std::string> changes;
   for (const auto& [key, value] : now.items())
-    if (before.contains(key) && before[key] != value && key != "/train/on_nan" && key != "/train/accumulate")
+    if (before.contains(key) && before[key] != value && key != "/train/on_nan" && key != "/train/accumulate" &&
+        key != "/dist/expert_parallel")
       changes.push_back(cat(key.substr(1), " is ", value.dump(), ", was ", before[key].dump()));
   if (changes.empty()) return;
   const size_t count = changes.size();
@@ -126,13 +129,28 @@ class RankFolder {
                                    "checkpoints/best.safetensors", "metrics.jsonl"}) {
       const std::string file = path_ + "/" + name;
       const bool there = group.leads() && std::filesystem::exists(file);
-      if (!group.any(there)) continue;
-      const std::string content = group.broadcast(group.leads() ? read_file(file, kMaxSharedBytes) : "");
-      if (!group.leads()) write_file_atomically(file, content);
+      if (group.any(there)) share(group, file);
     }
   }
 
  private:
+  // Piece by piece: a checkpoint with the experts of all ranks may be larger than the memory of one.
+  static void share(dist::Group& group, const std::string& file) {
+    std::optional<Descriptor> from;
+    if (group.leads()) from = open_for_reading(file);
+    const size_t bytes = from ? size_of_file(*from, file) : 0;
+    std::optional<AtomicFile> to;
+    if (!group.leads()) to.emplace(file);
+    for (size_t at = 0;; at += kSharedPiece) {
+      std::string piece(at < bytes ? std::min(kSharedPiece, bytes - at) : 0, '\0');
+      if (!piece.empty()) read_all_at(from->get(), piece.data(), piece.size(), at, file);
+      piece = group.broadcast(piece);
+      if (piece.empty()) break;
+      if (to) to->write(piece);
+    }
+    if (to) to->commit();
+  }
+
   std::optional<PrivateFolder> private_;
   std::string path_;
 };

@@ -15,6 +15,7 @@
 #include "sparsight/moe/setting_schedule.h"
 #include "sparsight/optim/precision.h"
 #include "sparsight/report/format.h"
+#include "sparsight/train/spread_checkpoint.h"
 
 namespace sparsight {
 namespace {
@@ -49,6 +50,7 @@ void complete_averages(NamedTensors& training, const ImageModel& model) {
 Trainer::Trainer(TrainingSetup setup, RunFolder folder)
     : setup_(std::move(setup)),
       folder_(std::move(folder)),
+      spread_(*setup_.model),
       bf16_(use_bf16(setup_.train.precision)),
       session_start_(std::chrono::steady_clock::now()),
       last_checkpoint_(session_start_) {}
@@ -157,7 +159,14 @@ bool Trainer::evaluation_due() const {
 
 bool Trainer::checkpoint_due() const {
   if (setup_.train.checkpoint_every > 0 && progress_.step % setup_.train.checkpoint_every == 0) return true;
-  return setup_.train.checkpoint_minutes > 0 && seconds_since(last_checkpoint_) > 60 * setup_.train.checkpoint_minutes;
+  if (setup_.train.checkpoint_minutes == 0) return false;
+  const bool late = seconds_since(last_checkpoint_) > 60 * setup_.train.checkpoint_minutes;
+  return spread_.empty() ? late : setup_.group->any(late);  // ranks with parts of the experts write together
+}
+
+// The ranks do the same, even where someone removes a file of one of them.
+bool Trainer::lacks_checkpoint(const std::string& name) const {
+  return setup_.group->any(!folder_.has_checkpoint(name));
 }
 
 bool Trainer::out_of_patience() const {
@@ -169,7 +178,7 @@ Evaluation Trainer::evaluate_model(Loader& loader, const std::string& title) {
   RouterMeasures measures(guiding_super_classes(setup_.config, setup_.data), expert_weights(*setup_.model));
   Evaluation evaluation = evaluate([this](const ModelInput& input) { return setup_.algorithm->predict(input); }, loader,
                                    setup_.shape.classes, task_loss_named(setup_.train.task_loss, setup_.data), bf16_,
-                                   title, {&measures}, *setup_.group);
+                                   title, {&measures}, *setup_.group, /*together=*/!spread_.empty());
   measures.put_into(evaluation);
   evaluation.peak_bytes = memory_.end_phase();
   return evaluation;
@@ -211,7 +220,7 @@ void Trainer::evaluate_and_keep_best() {
   }
   if (better || setup_.train.keep == "last") {
     progress_.best_step = progress_.step;
-    if (folder_.has_checkpoint("last")) save_best();  // else after it: see save_evaluated()
+    if (!lacks_checkpoint("last")) save_best();  // else after it: see save_evaluated()
   }
   setup_.algorithm->validated(evaluation.loss);
   Json line = metrics_line(evaluation, "val", evaluated_weights(), progress_.step, epoch());
@@ -228,7 +237,7 @@ void Trainer::evaluate_and_keep_best() {
 // The first checkpoint of a run is "last": a run killed after it goes on from there and, where these weights were the
 // best, saves them again (resume()). From "best" alone it could not go on.
 void Trainer::save_evaluated() {
-  const bool first = !folder_.has_checkpoint("last");
+  const bool first = lacks_checkpoint("last");
   if (first || setup_.train.checkpoint_every == 0 || checkpoint_due()) save_last();
   if (first) save_missing_best();
 }
@@ -236,7 +245,7 @@ void Trainer::save_evaluated() {
 // The best weights, where they are those of this step and not saved.
 void Trainer::save_missing_best() {
   const bool are_here = progress_.evaluated_step == progress_.step && progress_.best_step == progress_.step;
-  if (are_here && progress_.step > 0 && !folder_.has_checkpoint("best")) save_averaged_best();
+  if (are_here && progress_.step > 0 && lacks_checkpoint("best")) save_averaged_best();
 }
 
 // Saves the model's current weights: during a Swap, the averaged ones.
@@ -245,12 +254,12 @@ void Trainer::save_best() {
   Checkpoint checkpoint = weights_checkpoint();
   checkpoint.state["weights"] = evaluated_weights();
   add_prediction_tensors(checkpoint.training, *setup_.algorithm);
-  write_checkpoint(folder_.checkpoint("best"), checkpoint);
+  write_checkpoint(folder_.checkpoint("best"), checkpoint, spread_);
 }
 
 // Tests the weights of the last step where there is no validation split or the best checkpoint was deleted.
 void Trainer::ensure_best() {
-  if (folder_.has_checkpoint("best")) return;
+  if (!lacks_checkpoint("best")) return;
   if (setup_.validation_loader)
     log_warning(folder_.checkpoint("best"), " is missing; using the weights of the last step");
   save_averaged_best();
@@ -284,13 +293,13 @@ void Trainer::save_last() {
   checkpoint.state["algorithm"] = std::move(state.values);
   checkpoint.state["weights"] = "model";
   if (const WeightAverage* average = setup_.algorithm->weight_average()) checkpoint.state["average"] = average->name();
-  write_checkpoint(folder_.checkpoint("last"), checkpoint);
+  write_checkpoint(folder_.checkpoint("last"), checkpoint, spread_);
   last_checkpoint_ = std::chrono::steady_clock::now();
 }
 
 void Trainer::resume() {
   if (!folder_.has_checkpoint("last")) return;
-  const Checkpoint checkpoint = read_checkpoint(folder_.checkpoint("last"));
+  const Checkpoint checkpoint = read_checkpoint(folder_.checkpoint("last"), spread_);
   check_trained_superclasses(checkpoint.state, setup_.data);
   progress_ = training_progress_from(checkpoint.state.value("progress", Json()), setup_.length.total_steps);
   set_weights(*setup_.model, checkpoint.weights);
@@ -302,7 +311,7 @@ void Trainer::resume() {
 }
 
 void Trainer::load_best() {
-  const Checkpoint best = read_checkpoint(folder_.checkpoint("best"));
+  const Checkpoint best = read_checkpoint(folder_.checkpoint("best"), spread_);
   set_weights(*setup_.model, best.weights);
   load_tensors(setup_.algorithm->prediction_tensors(), {best.training}, kPredictionTensors);
 }
@@ -331,7 +340,7 @@ TrainingEnd Trainer::run() {
     if (checkpoint_due() && !evaluation_due()) save_last();  // a step's log lines come before its checkpoint
   }
   bar.finish();
-  if (!folder_.has_checkpoint("last")) save_last();  // before "best": see save_evaluated()
+  if (lacks_checkpoint("last")) save_last();  // before "best": see save_evaluated()
   const bool has_result = setup_.algorithm->finish();
   if (has_result) save_averaged_best();
   ensure_best();

@@ -12,6 +12,7 @@
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
+#include "sparsight/models/spread_experts.h"
 #include "sparsight/train/training_progress.h"
 #include "sparsight/train/training_setup.h"
 
@@ -44,6 +45,7 @@ class Trainer {
   void log_step(const Json& details);
   bool evaluation_due() const;
   bool checkpoint_due() const;
+  bool lacks_checkpoint(const std::string& name) const;  // whether some rank does
   Evaluation evaluate_model(Loader& loader, const std::string& title);
   std::string evaluated_weights() const;
   void evaluate_and_keep_best();
@@ -70,6 +72,7 @@ class Trainer {
 
   TrainingSetup setup_;
   RunFolder folder_;
+  SpreadParameters spread_;
   std::optional<MetricsLog> metrics_;  // while running
   bool bf16_;
   bool stopped_ = false;

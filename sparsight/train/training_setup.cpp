@@ -1,7 +1,10 @@
 #include "sparsight/train/training_setup.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
+#include "sparsight/catalogue/dist_options.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/log.h"
 #include "sparsight/data/check_images.h"
@@ -13,6 +16,7 @@
 #include "sparsight/eval/task_loss.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/models/make_model.h"
+#include "sparsight/models/spread_experts.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/nn/parameter_memory.h"
 #include "sparsight/train/dense_agreement.h"
@@ -51,9 +55,10 @@ TrainingLength training_length(const TrainOptions& options, int64_t batches_per_
   return length;
 }
 
-std::shared_ptr<ImageModel> new_model(const Json& resolved, const ImageShape& shape) {
+std::shared_ptr<ImageModel> new_model(const Json& resolved, const ImageShape& shape,
+                                      const dist::ExpertRanks& ranks = {}) {
   const ParameterBound bound = bound_to_free_memory("model");
-  return make_model(resolved, shape);
+  return make_model(resolved, shape, pixel_statistics(resolved), ranks);
 }
 
 // The first images of the training set, as evaluation sees them: [B,C,H,W].
@@ -81,6 +86,53 @@ void read_initial_weights(TrainingSetup& setup, const DataSet& data, const Trans
   }
   log_info("upcycled and dense model: ", to_text(dense_agreement(*setup.model, setup.config, setup.shape,
                                                                  train.init_from, some_images(data, transforms))));
+}
+
+dist::ExpertRanks expert_ranks(const Json& resolved, const dist::GroupPtr& group) {
+  DistOptions options;  // checkpoints from before the section existed
+  if (resolved.contains("dist")) options = read_section<DistOptions>(resolved, "dist");
+  return dist::share_out_experts(group, options.expert_parallel);
+}
+
+// An optimiser that takes the biases [E,O] of a layer's experts for one matrix would see only a part of it.
+void check_optimizer(const Json& resolved, const ImageModel& model) {
+  const std::map<std::string, std::string> exceptions{{"factored_adam", "full"}, {"muon", "others"}};
+  const Json& optimizer = resolved.at("optimizer");
+  const SpreadParameters spread(model);
+  const auto found = exceptions.find(optimizer.at("name").get<std::string>());
+  if (spread.empty() || found == exceptions.end()) return;
+  const Json& others = optimizer.at(found->second);
+  for (const auto& item : model.named_parameters()) {
+    const std::string& name = item.key();
+    if (item.value().dim() != 2 || !spread.contains(name)) continue;
+    const bool excepted = std::ranges::any_of(
+        others, [&](const Json& part) { return name.find(part.get<std::string>()) != std::string::npos; });
+    if (!excepted)
+      fail_usage("optimizer.", found->second, " = ", others.dump(), " lets ", found->first, " take ", name,
+                 " for one matrix of all experts, of which each process has only a part; add \"experts.b\" to it, or "
+                 "set dist.expert_parallel = 1");
+  }
+}
+
+// The model for its training. Weights that train.init_from changes to fit the model, or makes of a dense model's, are
+// made for all experts; of these a rank then takes its own.
+void make_training_model(TrainingSetup& setup, const dist::ExpertRanks& ranks, bool fresh, const DataSet& data,
+                         const TransformPipeline& transforms) {
+  const bool reads = fresh && !setup.train.init_from.empty(), spread = ranks.parts->size() > 1;
+  const auto seed = static_cast<uint64_t>(setup.run.seed);
+  setup.model = new_model(setup.config, setup.shape, reads ? dist::ExpertRanks() : ranks);
+  if (!fresh) return;
+  initialize(*setup.model, seed);
+  if (reads) read_initial_weights(setup, data, transforms);
+  if (!spread) return;
+  if (!reads) return initialize_spread_experts(*setup.model, seed);
+  const auto whole = std::exchange(setup.model, new_model(setup.config, setup.shape, ranks));
+  LoadOptions options;
+  options.strict = true;
+  const SpreadParameters spread_parameters(*setup.model);
+  NamedTensors weights = named_weights(*whole);
+  for (auto& [name, tensor] : weights) tensor = spread_parameters.own_part(name, tensor);
+  load_weights(*setup.model, weights, options);
 }
 
 // transforms.val_augment: of domains that train or validate, wherever they are evaluated during training.
@@ -148,12 +200,9 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSp
   if (transforms.val_augment) augment_validation(setup, splits, train_transforms);
 
   const at::Tensor super_classes = guidance(resolved, setup.data);
-  setup.model = new_model(setup.config, setup.shape);
-  if (fresh) {
-    initialize(*setup.model, seed);
-    if (!setup.train.init_from.empty()) read_initial_weights(setup, *splits.train, eval_transforms);
-  }
   check_ranks(setup);
+  make_training_model(setup, expert_ranks(resolved, group), fresh, *splits.train, eval_transforms);
+  check_optimizer(resolved, *setup.model);
   setup.algorithm = make_component(
       algorithms(), resolved, "algorithm",
       AlgorithmContext{setup.config, setup.run, setup.train, setup.data, super_classes, setup.model, group});

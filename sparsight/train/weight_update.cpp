@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <ATen/ops/full.h>
+
 #include "sparsight/core/config.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/weights.h"
@@ -29,17 +31,20 @@ WeightUpdate::WeightUpdate(const AlgorithmContext& context, const WeightUpdateOp
       config_({{"optimizer", context.config.at("optimizer")}}),
       base_lr_(base_learning_rate(context)),
       clip_norm_(context.train.clip_norm),
+      spread_names_(*context.model),
       needs_routings_(needs_post_step_update(*context.model)) {
   if (const std::optional<AverageRule> rule = options.average ? options.average : average_rule(context.train))
     average_.emplace(named_weights(*model_), *rule);
   std::vector<OptimizedParameter> parameters = trainable_parameters(*model_, context.train);
   for (OptimizedParameter& parameter : parameters) {
     trainable_.push_back(parameter.value);
+    (spread_names_.contains(parameter.name) ? spread_ : everywhere_).push_back(parameter.value);
     // A post-step update may change a parameter between the optimiser's step and the average.
     if (average_ && !needs_routings_) parameter.average = average_->delegate_average(parameter.value);
   }
   for (const OptimizedParameter& parameter : own_) {
     trainable_.push_back(parameter.value);
+    everywhere_.push_back(parameter.value);
     parameters.push_back(parameter);
   }
   optimizer_ = make_optimizer(context, std::move(parameters));
@@ -49,8 +54,15 @@ void WeightUpdate::reset_optimizer() {
   optimizer_ = make_component(optimizers(), config_, "optimizer", optimizer_->parameters());
 }
 
+double WeightUpdate::norm() const {
+  if (spread_names_.empty()) return gradient_norm(trainable_);
+  const double here = gradient_norm(everywhere_), own = gradient_norm(spread_);
+  const at::Tensor parts = expert_ranks().parts->all_gather(at::full({1}, own * own, at::kDouble));
+  return std::sqrt(here * here + parts.sum().item<double>());
+}
+
 bool WeightUpdate::step(const UpdateContext& context, const std::vector<Routing>& routings, bool last) {
-  const double norm = gradient_norm(trainable_);
+  const double norm = this->norm();
   if (!std::isfinite(norm)) return false;
   const auto updates = static_cast<int64_t>(context.random.step);
   optimizer_->step({.lr = lr(context),

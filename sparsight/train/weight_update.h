@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "sparsight/models/spread_experts.h"
 #include "sparsight/train/algorithm.h"
 
 namespace sparsight {
@@ -35,19 +36,28 @@ class WeightUpdate {
 
   // The parameters that are updated, those of the model first.
   const std::vector<at::Tensor>& trainable() const { return trainable_; }
+  // Those of them that every rank has, and those of spread experts, of which each rank has a part.
+  const std::vector<at::Tensor>& everywhere() const { return everywhere_; }
+  const std::vector<at::Tensor>& spread() const { return spread_; }
+  // Who has which part of the latter.
+  const dist::ExpertRanks& expert_ranks() const { return spread_names_.ranks(); }
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
 
   AlgorithmState state() const;
   void load_state(const AlgorithmState& state);
 
  private:
+  double norm() const;  // of the gradients, in which each expert counts once
+
   std::shared_ptr<ImageModel> model_;
   std::vector<OptimizedParameter> own_;
   Json config_;  // the section [optimizer]
   std::shared_ptr<Optimizer> optimizer_;
   std::vector<at::Tensor> trainable_;
+  std::vector<at::Tensor> everywhere_, spread_;
   std::optional<WeightAverage> average_;
   double base_lr_, clip_norm_;
+  SpreadParameters spread_names_;
   bool needs_routings_;
 };
 

@@ -1,3 +1,4 @@
 light_tests(
+  dist/expert_ranks_test.cpp
   dist/gradient_sum_test.cpp
   dist/group_test.cpp)

@@ -107,17 +107,7 @@ TEST_F(Ranks, AKilledRankIsStartedAgainAndTheBitsAreThoseOfAnUnbrokenRun) {
   arguments.insert(arguments.end(), more.begin(), more.end());
   Program run(arguments);
   ASSERT_TRUE(wait_until([&] { return saved_step(folder_.path("killed")) >= 4; }));
-  // A rank: a process whose environment says so.
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    std::ifstream environment(entry.path() / "environ", std::ios::binary);
-    std::ifstream command(entry.path() / "cmdline", std::ios::binary);
-    const std::string variables = '\0' + std::string(std::istreambuf_iterator<char>(environment), {}),
-                      words{std::istreambuf_iterator<char>(command), {}};
-    if (words.find(folder_.path("killed")) == std::string::npos ||
-        variables.find(std::string("\0RANK=1\0", 8)) == std::string::npos)
-      continue;
-    kill(std::stoi(entry.path().filename().string()), SIGKILL);
-  }
+  kill_rank(folder_.path("killed"), 1);
   const ProgramResult result = run.wait();
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.err.find("was killed by signal 9; all ranks start again"), std::string::npos) << result.err;

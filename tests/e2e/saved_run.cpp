@@ -1,6 +1,9 @@
 #include "tests/e2e/saved_run.h"
 
+#include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -18,6 +21,18 @@ std::string last_checkpoint(const std::string& run) { return run + "/checkpoints
 int64_t saved_step(const std::string& run) {
   if (!std::filesystem::exists(last_checkpoint(run))) return 0;
   return read_checkpoint(last_checkpoint(run), CheckpointParts::kInference).state["progress"]["step"].get<int64_t>();
+}
+
+void kill_rank(const std::string& run, int64_t rank) {
+  const std::string variable = std::string(1, '\0') + "RANK=" + std::to_string(rank) + '\0';
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream environment(entry.path() / "environ", std::ios::binary);
+    std::ifstream command(entry.path() / "cmdline", std::ios::binary);
+    const std::string variables = '\0' + std::string(std::istreambuf_iterator<char>(environment), {}),
+                      words{std::istreambuf_iterator<char>(command), {}};
+    if (words.find(run) != std::string::npos && variables.find(variable) != std::string::npos)
+      kill(std::stoi(entry.path().filename().string()), SIGKILL);
+  }
 }
 
 void expect_equal_tensors(const NamedTensors& a, const NamedTensors& b) {

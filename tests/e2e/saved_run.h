@@ -15,6 +15,9 @@ int64_t saved_step(const std::string& run);  // of the last checkpoint; 0 withou
 
 void expect_equal_tensors(const NamedTensors& a, const NamedTensors& b);
 
+// Kills a rank of the group of processes that train `run`.
+void kill_rank(const std::string& run, int64_t rank);
+
 // Weights, optimiser state, averaged weights and validation results of two runs.
 void expect_same_run(const std::string& a, const std::string& b);
 

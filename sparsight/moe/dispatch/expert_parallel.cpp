@@ -109,4 +109,19 @@ std::shared_ptr<Dispatcher> expert_parallel_dispatcher(dist::GroupPtr group) {
   return std::make_shared<ExpertParallelDispatcher>(std::move(group));
 }
 
+void check_can_spread(const Experts& experts, const std::string& layer) {
+  const auto refuse = [&](const std::string& name) {
+    fail_usage("dist.expert_parallel: the tensor ", name, " of the experts of ", layer,
+               " is no parameter with one slice per expert, so the experts cannot be spread over processes; use "
+               "dist.expert_parallel = 1, or other experts, such as mlp or swiglu");
+  };
+  const auto buffers = experts.named_buffers();
+  if (!buffers.is_empty()) refuse(buffers.begin()->key());
+  const auto parameters = experts.named_parameters();
+  for (const auto& item : parameters)
+    if (item.key().find('.') != std::string::npos || item.value().dim() == 0 ||
+        item.value().size(0) != parameters.begin()->value().size(0))
+      refuse(item.key());
+}
+
 }  // namespace sparsight
