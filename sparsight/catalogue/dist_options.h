@@ -7,6 +7,7 @@ namespace sparsight {
 
 struct DistOptions {
   int64_t expert_parallel = 1;
+  bool exact = false;
   void declare(OptionSet& set);
 };
 

@@ -1,7 +1,9 @@
 #include "sparsight/dist/gradient_sum.h"
 
 #include <algorithm>
+#include <utility>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -21,42 +23,57 @@ GradientSum::GradientSum(GroupPtr group, std::vector<at::Tensor> parameters)
   seen_.resize(parameters_.size());
 }
 
-// [R * part], zeros where there is no gradient.
-at::Tensor GradientSum::packed_gradients(at::Tensor& has_gradient) const {
-  const at::Tensor all = at::zeros({group_->size() * part_}, parameters_.front().options().requires_grad(false));
-  has_gradient = at::zeros({static_cast<int64_t>(parameters_.size())}, at::kByte);
+GradientSum::Exchanged GradientSum::exchange(const std::vector<at::Tensor>& gradients) const {
+  const int64_t ranks = group_->size();
+  const at::Tensor all = at::zeros({ranks * part_}, parameters_.front().options().requires_grad(false));
+  const at::Tensor has_gradient = at::zeros({static_cast<int64_t>(parameters_.size())}, at::kByte);
   for (size_t p = 0; p < parameters_.size(); ++p) {
-    at::Tensor& grad = parameters_[p].mutable_grad();
-    if (!grad.defined()) continue;
-    all.narrow(0, offset_[p], parameters_[p].numel()).view(parameters_[p].sizes()).copy_(grad);
+    if (!gradients[p].defined()) continue;
+    all.narrow(0, offset_[p], parameters_[p].numel()).view(parameters_[p].sizes()).copy_(gradients[p]);
     has_gradient[static_cast<int64_t>(p)] = 1;
-    grad.reset();
   }
-  return all;
+  const std::vector<int64_t> counts(static_cast<size_t>(ranks), part_);
+  return {group_->all_to_all(all, counts, counts).view({ranks, part_}), group_->all_gather(has_gradient).contiguous()};
+}
+
+void GradientSum::sum_up(const Exchanged& exchanged, int64_t rank) {
+  if (!sum_.defined()) sum_ = at::zeros({part_}, exchanged.parts.options());
+  const int64_t first = group_->rank() * part_, end = first + part_;
+  const auto* const flags = exchanged.present.const_data_ptr<uint8_t>() + rank * exchanged.present.size(1);
+  for (size_t p = 0; p < parameters_.size(); ++p) {
+    if (!flags[p]) continue;
+    const int64_t from = std::max(first, offset_[p]), count = std::min(end, offset_[p + 1]) - from;
+    if (count > 0) {
+      const at::Tensor to = sum_.narrow(0, from - first, count),
+                       more = exchanged.parts[rank].narrow(0, from - first, count);
+      seen_[p] ? to.add_(more) : to.copy_(more);
+    }
+    seen_[p] = true;
+  }
 }
 
 void GradientSum::add() {
   if (group_->size() == 1 || parameters_.empty()) return;
+  std::vector<at::Tensor> own;
+  for (at::Tensor& parameter : parameters_) own.push_back(std::exchange(parameter.mutable_grad(), at::Tensor()));
+  add({std::move(own)});
+}
+
+void GradientSum::add(const std::vector<std::vector<at::Tensor>>& gradients) {
+  if (parameters_.empty()) return;
   const at::NoGradGuard no_grad;
-  const std::vector<int64_t> counts(static_cast<size_t>(group_->size()), part_);
-  at::Tensor has_gradient;
-  const at::Tensor own = packed_gradients(has_gradient);
-  const at::Tensor received = group_->all_to_all(own, counts, counts).view({group_->size(), part_});
-  const at::Tensor present = group_->all_gather(has_gradient).contiguous();
-  if (!sum_.defined()) sum_ = at::zeros({part_}, own.options());
-  const int64_t first = group_->rank() * part_, end = first + part_;
-  for (int64_t r = 0; r < group_->size(); ++r) {
-    const auto* const flags = present.const_data_ptr<uint8_t>() + r * present.size(1);
-    for (size_t p = 0; p < parameters_.size(); ++p) {
-      if (!flags[p]) continue;
-      const int64_t from = std::max(first, offset_[p]), count = std::min(end, offset_[p + 1]) - from;
-      if (count > 0) {
-        const at::Tensor to = sum_.narrow(0, from - first, count), more = received[r].narrow(0, from - first, count);
-        seen_[p] ? to.add_(more) : to.copy_(more);
+  if (group_->size() == 1) {
+    for (const std::vector<at::Tensor>& of_minibatch : gradients)
+      for (size_t p = 0; p < parameters_.size(); ++p) {
+        at::Tensor& sum = parameters_[p].mutable_grad();
+        if (of_minibatch[p].defined()) sum = sum.defined() ? sum + of_minibatch[p] : of_minibatch[p];
       }
-      seen_[p] = true;
-    }
+    return;
   }
+  std::vector<Exchanged> exchanged;
+  for (const std::vector<at::Tensor>& of_minibatch : gradients) exchanged.push_back(exchange(of_minibatch));
+  for (int64_t r = 0; r < group_->size(); ++r)
+    for (const Exchanged& of_minibatch : exchanged) sum_up(of_minibatch, r);
 }
 
 void GradientSum::finish() {

@@ -20,12 +20,20 @@ class GradientSum {
 
   // After the backward pass of each minibatch.
   void add();
+  // The same where a rank has the gradients of several minibatches, one after the other in the order of the step:
+  // [minibatches][parameters], undefined where there is none.
+  void add(const std::vector<std::vector<at::Tensor>>& gradients);
   // After the last one: the gradients are those of the whole step. A parameter without gradients in all minibatches has
   // none.
   void finish();
 
  private:
-  at::Tensor packed_gradients(at::Tensor& has_gradient) const;
+  struct Exchanged {
+    at::Tensor parts;    // [R, part]: this rank's part of the gradients of all
+    at::Tensor present;  // [R, P] bytes: which gradients there are
+  };
+  Exchanged exchange(const std::vector<at::Tensor>& gradients) const;
+  void sum_up(const Exchanged& exchanged, int64_t rank);
 
   GroupPtr group_;
   std::vector<at::Tensor> parameters_;

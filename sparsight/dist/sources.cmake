@@ -1,4 +1,5 @@
 light_sources(
+  dist/exact_parts.cpp
   dist/expert_ranks.cpp
   dist/gradient_sum.cpp
   dist/group.cpp

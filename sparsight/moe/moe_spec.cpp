@@ -2,6 +2,7 @@
 
 #include "sparsight/core/block_list.h"
 #include "sparsight/core/config.h"
+#include "sparsight/dist/exact_parts.h"
 #include "sparsight/moe/dispatch/expert_parallel.h"
 #include "sparsight/moe/register_moe.h"
 
@@ -78,7 +79,8 @@ std::shared_ptr<Experts> MoeSpec::make_shared_experts(int64_t width, int64_t mlp
 
 void MoeSpec::spread_experts(const dist::ExpertRanks& over) {
   ranks = over;
-  dispatcher = over.parts->size() == 1 ? local_dispatcher() : expert_parallel_dispatcher(over.parts);
+  const bool exact = std::dynamic_pointer_cast<dist::ExactParts>(over.parts) != nullptr;
+  dispatcher = over.parts->size() > 1 || exact ? expert_parallel_dispatcher(over.parts) : local_dispatcher();
   for (Override& some : overrides) {
     auto spec = std::make_shared<MoeSpec>(*some.spec);
     spec->spread_experts(over);

@@ -19,6 +19,7 @@ loop_sources(
   moe/routing_stats.cpp
   moe/validate_routing.cpp)
 torch_sources(
+  moe/dispatch/by_rank.cpp
   moe/dispatch/expert_parallel.cpp
   moe/dispatch/local.cpp
   moe/dispatch/rows.cpp

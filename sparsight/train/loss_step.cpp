@@ -10,6 +10,7 @@
 #include "sparsight/analysis/routing_accumulator.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/dist/exact_parts.h"
 #include "sparsight/eval/guidance.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/optim/precision.h"
@@ -94,7 +95,10 @@ void LossStep::add(const Batch& batch, const std::vector<ModelOutput>& passes, c
   next_.reset();
   if (all_finite(own.loss)) (total / minibatches_).backward();
   gradients_.add();
-  expert_gradients_.add();
+  if (auto* const exact = dynamic_cast<dist::ExactParts*>(weights_.expert_ranks().parts.get()))
+    expert_gradients_.add(exact->take(weights_.spread()));
+  else
+    expert_gradients_.add();
   if (moments_) own.moments = std::exchange(moments_->moments, {});
   for (MinibatchReport& one : all_reports(*context_.group, std::move(own), *context_.model)) {
     loss_ += one.loss, task_ += one.task;

@@ -11,6 +11,7 @@
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/fit_to_data.h"
 #include "sparsight/data/transforms/transform_options.h"
+#include "sparsight/dist/exact_parts.h"
 #include "sparsight/eval/guidance.h"
 #include "sparsight/eval/superclass_division.h"
 #include "sparsight/eval/task_loss.h"
@@ -91,7 +92,9 @@ void read_initial_weights(TrainingSetup& setup, const DataSet& data, const Trans
 dist::ExpertRanks expert_ranks(const Json& resolved, const dist::GroupPtr& group) {
   DistOptions options;  // checkpoints from before the section existed
   if (resolved.contains("dist")) options = read_section<DistOptions>(resolved, "dist");
-  return dist::share_out_experts(group, options.expert_parallel);
+  dist::ExpertRanks ranks = dist::share_out_experts(group, options.expert_parallel);
+  if (options.exact) ranks.parts = std::make_shared<dist::ExactParts>(ranks.parts);
+  return ranks;
 }
 
 // An optimiser that takes the biases [E,O] of a layer's experts for one matrix would see only a part of it.

@@ -71,4 +71,34 @@ TEST(GradientSum, G50_HasTheBitsOfOneProcess) {
       }
 }
 
+// A rank that has experts for others has their minibatches' gradients too.
+TEST(GradientSum, S32_AddsSeveralMinibatchesOfARankInOrder) {
+  if (!dist::is_available()) GTEST_SKIP() << "built without gloo";
+  constexpr int64_t kEach = 2, kRounds = 2;
+  for (int64_t ranks = 1; ranks <= 3; ++ranks) {
+    std::vector<at::Tensor> want = parameters(at::kFloat);
+    for (int64_t m = 0; m < ranks * kEach * kRounds; ++m)
+      for (size_t p = 0; p < want.size(); ++p)
+        if (has_gradient(m, p)) accumulate(want[p], gradient(m, p, want[p]));
+    EXPECT_TRUE(test::none_failed(test::run_ranks(ranks, [&](const dist::GroupPtr& group) {
+      std::vector<at::Tensor> own = parameters(at::kFloat);
+      dist::GradientSum sum(group, own);
+      for (int64_t round = 0; round < kRounds; ++round) {
+        std::vector<std::vector<at::Tensor>> gradients(kEach, std::vector<at::Tensor>(own.size()));
+        for (int64_t i = 0; i < kEach; ++i) {
+          const int64_t m = (round * ranks + group->rank()) * kEach + i;
+          for (size_t p = 0; p < own.size(); ++p)
+            if (has_gradient(m, p)) gradients[static_cast<size_t>(i)][p] = gradient(m, p, own[p]);
+        }
+        sum.add(gradients);
+      }
+      sum.finish();
+      for (size_t p = 0; p < own.size(); ++p) {
+        ASSERT_EQ(own[p].grad().defined(), want[p].grad().defined()) << p;
+        if (want[p].grad().defined()) EXPECT_TRUE(own[p].grad().equal(want[p].grad())) << ranks << " ranks, " << p;
+      }
+    })));
+  }
+}
+
 }  // namespace sparsight

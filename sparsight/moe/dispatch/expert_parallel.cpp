@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sparsight/core/error.h"
+#include "sparsight/moe/dispatch/by_rank.h"
 #include "sparsight/moe/dispatch/soft.h"
 #include "sparsight/ops/no_second_derivative.h"
 
@@ -20,6 +21,7 @@ struct Exchange {
   at::Tensor by_expert;                 // [rows] of the received ones: their order by expert, then by rank
   at::Tensor by_rank;                   // its inverse
   at::Tensor offsets;                   // [E / R + 1] of the rows by expert
+  at::Tensor arriving;                  // [R, E / R] of each rank and expert
 };
 
 Exchange make_exchange(dist::Group& group, const at::Tensor& offsets) {
@@ -39,6 +41,7 @@ Exchange make_exchange(dist::Group& group, const at::Tensor& offsets) {
   exchange.by_expert = block_of_row.argsort(/*stable=*/true, /*dim=*/0);
   exchange.by_rank = exchange.by_expert.argsort();
   exchange.offsets = at::constant_pad_nd(arriving.sum(0).cumsum(0), {1, 0});
+  exchange.arriving = arriving;
   return exchange;
 }
 
@@ -76,9 +79,12 @@ class SpreadExperts final : public Experts {
     const Exchange exchange = make_exchange(group_, offsets);
     RowContext arrived = context;
     if (context.number.defined())  // a row keeps its random samples
-      arrived.number =
-          group_.all_to_all(context.number, exchange.sent, exchange.received).index_select(0, exchange.by_expert);
+      arrived.number = group_.all_to_all(context.number, exchange.sent, exchange.received);
     const at::Tensor in = Travel::apply(rows, &group_, exchange.sent, exchange.received);
+    if (auto* const exact = dynamic_cast<dist::ExactParts*>(&group_); exact && group_.size() > 1)
+      return Travel::apply(compute_by_rank(own_, *exact, in, exchange.arriving, arrived), &group_, exchange.received,
+                           exchange.sent);
+    if (arrived.number.defined()) arrived.number = arrived.number.index_select(0, exchange.by_expert);
     const at::Tensor out = own_.forward(in.index_select(0, exchange.by_expert), exchange.offsets, arrived);
     return Travel::apply(out.index_select(0, exchange.by_rank), &group_, exchange.received, exchange.sent);
   }

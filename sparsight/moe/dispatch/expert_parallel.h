@@ -12,7 +12,8 @@ namespace sparsight {
 // and an expert without rows, take part. run() and its backward pass are collective.
 //
 // Gradients of experts are sums over the rows of all ranks; with a loss that is a mean over ranks each rank divides its
-// own by R before the backward pass, and they are not summed again (S32). group: dist::ExpertRanks::parts.
+// own by R before the backward pass, and they are not summed again (S32). group: dist::ExpertRanks::parts. With a
+// dist::ExactParts the experts compute the rows of each rank by themselves, and the gradients are left there.
 std::shared_ptr<Dispatcher> expert_parallel_dispatcher(dist::GroupPtr group);
 
 // Raises UsageError unless each tensor of these experts is a parameter with one slice per expert. layer: its path.
