@@ -13,16 +13,16 @@ using namespace sparsight;
 
 namespace {
 
-class FuzzedShard : public ByteSource {
+class FuzzedShard : public engine::ByteSource {
  public:
   FuzzedShard(const uint8_t* data, size_t size) : data_(data), size_(size) {}
   const std::string& name() const override { return name_; }
-  int64_t size() const override { return static_cast<int64_t>(size_); }
-  void read(int64_t offset, void* data, size_t bytes) const override {
-    if (offset < 0 || static_cast<size_t>(offset) > size_ || bytes > size_ - static_cast<size_t>(offset)) std::abort();
-    if (bytes == 0) return;
-    std::memcpy(data, data_ + offset, bytes);
-    if (bytes == kTarBlock) correct(static_cast<TarHeader*>(data));
+  int64_t bytes() const override { return static_cast<int64_t>(size_); }
+  void read(int64_t offset, void* to, int64_t count) const override {
+    if (offset < 0 || count < 0 || offset > bytes() - count) std::abort();
+    if (count == 0) return;
+    std::memcpy(to, data_ + offset, static_cast<size_t>(count));
+    if (count == static_cast<int64_t>(kTarBlock)) correct(static_cast<TarHeader*>(to));
   }
 
  private:

@@ -40,7 +40,7 @@ std::string trimmed_label(const std::string& text) {
 
 class SampleGrouper {
  public:
-  explicit SampleGrouper(const ByteSource& shard) : shard_(shard) { index_.bytes = shard.size(); }
+  explicit SampleGrouper(const engine::ByteSource& shard) : shard_(shard) { index_.bytes = shard.bytes(); }
 
   void add(const TarMember& member) {
     const auto [key, ending] = split_name(member.name);
@@ -85,7 +85,7 @@ class SampleGrouper {
       fail(shard_.name(), ": member ", printable(member.name), " has ", member.bytes, " bytes; a label has at most ",
            kMaxLabelBytes);
     std::string text(static_cast<size_t>(member.bytes), '\0');
-    shard_.read(member.offset, text.data(), text.size());
+    shard_.read(member.offset, text.data(), member.bytes);
     std::string label = trimmed_label(text);
     if (label.empty() || label.find('\n') != std::string::npos)
       fail(shard_.name(), ": member ", printable(member.name), label.empty() ? " is empty" : " has several lines",
@@ -99,7 +99,7 @@ class SampleGrouper {
     fail(shard_.name(), ": sample ", printable(key_), " ", parts...);
   }
 
-  const ByteSource& shard_;
+  const engine::ByteSource& shard_;
   ShardIndex index_;
   std::string key_;  // of the sample that is being read
   ShardImage image_;
@@ -108,7 +108,7 @@ class SampleGrouper {
 
 }  // namespace
 
-ShardIndex index_shard(const ByteSource& shard) {
+ShardIndex index_shard(const engine::ByteSource& shard) {
   SampleGrouper samples(shard);
   for_each_tar_member(shard, [&](const TarMember& member) { samples.add(member); });
   return samples.finish();

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/data/shards/byte_source.h"
+#include "sparsight/engine/file/byte_source.h"
 
 namespace sparsight {
 
@@ -28,6 +28,6 @@ struct ShardIndex {
 // Reads the headers and labels of a shard; `shard` and `split` of the result are left to the caller. Raises Error
 // naming shard and member for a damaged archive (tar_members.h), and for a sample without an image or label, with two,
 // or with an image of more than kMaxImageFileBytes.
-ShardIndex index_shard(const ByteSource& shard);
+ShardIndex index_shard(const engine::ByteSource& shard);
 
 }  // namespace sparsight

@@ -127,9 +127,9 @@ class RemoteShards : public ShardStore {
 
 }  // namespace
 
-void StoredShard::read(int64_t offset, void* data, size_t bytes) const {
+void StoredShard::read(int64_t offset, void* to, int64_t count) const {
   if (interrupted()) fail("interrupted while reading ", name_);
-  store_.read(shard_, offset, data, bytes);
+  store_.read(shard_, offset, to, static_cast<size_t>(count));
 }
 
 bool is_url(const std::string& root) { return root.starts_with("http://") || root.starts_with("https://"); }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/data/shards/byte_source.h"
 #include "sparsight/data/shards/http_reader.h"
+#include "sparsight/engine/file/byte_source.h"
 
 namespace sparsight {
 
@@ -42,12 +42,12 @@ std::shared_ptr<const ShardStore> open_shards(const std::string& root, std::vect
 
 // One of them, to be read from begin to end, which ends with Error when interrupted() (core/interrupt.h). The store
 // must outlive it.
-class StoredShard : public ByteSource {
+class StoredShard : public engine::ByteSource {
  public:
   StoredShard(const ShardStore& store, size_t shard) : store_(store), shard_(shard), name_(store.name(shard)) {}
   const std::string& name() const override { return name_; }
-  int64_t size() const override { return store_.size(shard_); }
-  void read(int64_t offset, void* data, size_t bytes) const override;
+  int64_t bytes() const override { return store_.size(shard_); }
+  void read(int64_t offset, void* to, int64_t count) const override;
 
  private:
   const ShardStore& store_;

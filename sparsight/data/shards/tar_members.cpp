@@ -39,7 +39,7 @@ const char* refused_kind(char type) {
 
 class TarMembers {
  public:
-  explicit TarMembers(const ByteSource& shard) : shard_(shard) {}
+  explicit TarMembers(const engine::ByteSource& shard) : shard_(shard) {}
 
   // Nothing at the end of the archive.
   std::optional<TarMember> next() {
@@ -68,8 +68,8 @@ class TarMembers {
 
  private:
   TarHeader read_header() const {
-    if (shard_.size() - at_ < static_cast<int64_t>(kTarBlock))
-      fail(shard_.name(), " ends early: at byte ", shard_.size(), " there is no end of the archive; get it again");
+    if (shard_.bytes() - at_ < static_cast<int64_t>(kTarBlock))
+      fail(shard_.name(), " ends early: at byte ", shard_.bytes(), " there is no end of the archive; get it again");
     TarHeader header;
     shard_.read(at_, &header, kTarBlock);
     return header;
@@ -77,7 +77,7 @@ class TarMembers {
 
   // Moves on to the next header.
   void pass(const std::string& name, int64_t bytes) {
-    const int64_t left = shard_.size() - at_ - static_cast<int64_t>(kTarBlock);
+    const int64_t left = shard_.bytes() - at_ - static_cast<int64_t>(kTarBlock);
     if (bytes > left)
       fail(shard_.name(), ": member ", printable(name), " is said to have ", bytes, " bytes, but ", left,
            " are left; the shard is cut off or damaged, get it again");
@@ -99,7 +99,7 @@ class TarMembers {
            "; at most ", max_bytes, " are read");
     pass("", bytes);
     std::string text(static_cast<size_t>(bytes), '\0');
-    shard_.read(content, text.data(), text.size());
+    shard_.read(content, text.data(), bytes);
     return text;
   }
 
@@ -151,13 +151,13 @@ class TarMembers {
     return member;
   }
 
-  const ByteSource& shard_;
+  const engine::ByteSource& shard_;
   int64_t at_ = 0;  // of the next header
 };
 
 }  // namespace
 
-void for_each_tar_member(const ByteSource& shard, const std::function<void(const TarMember&)>& take) {
+void for_each_tar_member(const engine::ByteSource& shard, const std::function<void(const TarMember&)>& take) {
   TarMembers members(shard);
   while (const std::optional<TarMember> member = members.next()) take(*member);
 }

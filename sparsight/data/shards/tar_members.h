@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-#include "sparsight/data/shards/byte_source.h"
+#include "sparsight/engine/file/byte_source.h"
 
 namespace sparsight {
 
@@ -20,6 +20,6 @@ struct TarMember {
 inline constexpr int64_t kMaxTarName = 4096;
 
 // Calls `take` for each file, in order. Raises Error naming shard and member for what is damaged, cut off or refused.
-void for_each_tar_member(const ByteSource& shard, const std::function<void(const TarMember&)>& take);
+void for_each_tar_member(const engine::ByteSource& shard, const std::function<void(const TarMember&)>& take);
 
 }  // namespace sparsight

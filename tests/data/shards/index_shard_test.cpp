@@ -6,6 +6,7 @@
 #include <random>
 
 #include "sparsight/data/shards/tar_members.h"
+#include "sparsight/engine/file/byte_source.h"
 #include "tests/data/readers/fixtures.h"
 #include "tests/data/shards/tar_text.h"
 
@@ -17,10 +18,11 @@ using testing::kTarEnd;
 using testing::pax_entry;
 using testing::says;
 using testing::tar_entry;
-using testing::TextSource;
 using testing::with_field;
 
-ShardIndex index(const std::string& text) { return index_shard(TextSource(text)); }
+ShardIndex index(const std::string& text) {
+  return index_shard(*engine::bytes_in_memory({reinterpret_cast<const uint8_t*>(text.data()), text.size()}, "a.tar"));
+}
 
 std::string problem(const std::string& text) {
   const std::string message = complaint([&] { index(text); });

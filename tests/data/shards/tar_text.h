@@ -2,11 +2,7 @@
 #pragma once
 
 #include <cstdio>
-#include <cstring>
 #include <string>
-
-#include "sparsight/core/error.h"
-#include "sparsight/data/shards/byte_source.h"
 
 namespace sparsight::testing {
 
@@ -50,20 +46,5 @@ inline std::string pax_entry(const std::string& key, const std::string& value) {
   while (std::to_string(length).size() + rest != length) ++length;
   return tar_entry("x", std::to_string(length) + " " + key + "=" + value + "\n", 'x');
 }
-
-// A shard in memory.
-class TextSource : public ByteSource {
- public:
-  explicit TextSource(std::string text, std::string name = "a.tar") : text_(std::move(text)), name_(std::move(name)) {}
-  const std::string& name() const override { return name_; }
-  int64_t size() const override { return static_cast<int64_t>(text_.size()); }
-  void read(int64_t offset, void* data, size_t bytes) const override {
-    SPARSIGHT_CHECK(offset >= 0 && static_cast<size_t>(offset) + bytes <= text_.size());
-    std::memcpy(data, text_.data() + offset, bytes);
-  }
-
- private:
-  std::string text_, name_;
-};
 
 }  // namespace sparsight::testing
