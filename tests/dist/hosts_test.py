@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 
+from collectives import build_has_gloo
+
 PROGRAM = pathlib.Path(os.environ["SPARSIGHT_PROGRAM"]).resolve()
 HOSTS = 3
 TIMEOUT = 6  # seconds that a rank may be late
@@ -136,9 +138,7 @@ def main():
     if os.geteuid() != 0 or not shutil.which("ip"):
         print("needs root and iproute2")
         return 77
-    doctor = subprocess.run([str(PROGRAM), "doctor"], capture_output=True, text=True)
-    if "several processes: gloo" not in doctor.stdout:
-        print("the build has no gloo")
+    if not build_has_gloo(PROGRAM):
         return 77
     try:
         hosts = Hosts()

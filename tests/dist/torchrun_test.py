@@ -5,6 +5,8 @@ import subprocess
 import sys
 import tempfile
 
+from collectives import build_has_gloo
+
 PROGRAM = pathlib.Path(os.environ["SPARSIGHT_PROGRAM"]).resolve()
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 SETTINGS = {"data.name": "glyphs", "data.classes": 4, "data.side": 16, "data.train": 256, "data.validation": 64,
@@ -31,9 +33,7 @@ def tensors(content):
 
 
 def main():
-    doctor = subprocess.run([str(PROGRAM), "doctor"], capture_output=True, text=True)
-    if "several processes: gloo" not in doctor.stdout:
-        print("the build has no gloo")
+    if not build_has_gloo(PROGRAM):
         return 77
     if subprocess.run([*TORCHRUN, "--help"], capture_output=True).returncode != 0:
         print("torchrun is missing")
