@@ -61,6 +61,9 @@ class Ranks(Process):
         if "skipped" in said:
             sys.exit(f"error: {' '.join(command[:2])}: {process.stderr.read()[-1000:]}")
 
+    def pids(self):
+        return [self.pid, *(process.pid for process in self.others)]
+
     def close(self):
         super().close()
         for process in self.others:

@@ -17,6 +17,10 @@ class Process:
         )
         self.pid = self.process.pid
 
+    def pids(self):
+        """All processes of the engine."""
+        return [self.pid]
+
     def ask(self, line=None):
         try:
             if line is not None:
@@ -45,7 +49,7 @@ def time_in_turn(running, count, seconds, turn=0.2):
     finds cold caches and sleeping threads, which a program that goes on with it does not."""
     shuffled = random.Random(1)
     counts, times = {}, {name: [] for name in running}
-    watch = rounds.Interference([process.pid for process in running.values()])
+    watch = rounds.Interference([pid for process in running.values() for pid in process.pids()])
     for number in range(count + 1):  # the first warms up
         order = list(running)
         shuffled.shuffle(order)
