@@ -74,6 +74,7 @@ LogSettings log_settings() {
   return state.settings;
 }
 
+// A line is one write: those of other processes on the same terminal stay apart from it.
 void log_line(const std::string& level, const std::string& whole, const Json& fields) {
   LogState& state = log_state();
   const bool shortens = level != "info" && whole.size() > kMaxMessageBytes;
@@ -84,11 +85,11 @@ void log_line(const std::string& level, const std::string& whole, const Json& fi
   if (state.settings.json) {
     Json line{{"level", level}, {"time", seconds_since_1970()}, {"message", message}};
     line.update(fields);
-    state.stream() << printable(line.dump(-1, ' ', false, Json::error_handler_t::replace)) << std::endl;
+    state.stream() << printable(line.dump(-1, ' ', false, Json::error_handler_t::replace)) + "\n" << std::flush;
     return;
   }
   state.erase_status();
-  state.stream() << (level == "info" ? "" : level + ": ") << printable(message) << "\n" << state.status << std::flush;
+  state.stream() << (level == "info" ? "" : level + ": ") + printable(message) + "\n" + state.status << std::flush;
 }
 
 void log_line(const std::string& level, const std::string& message) { log_line(level, message, Json::object()); }
