@@ -7,9 +7,12 @@
 
 #include "cli/work/program_path.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
+#include "sparsight/dist/address.h"
 #include "sparsight/dist/join.h"
 #include "sparsight/dist/launch.h"
+#include "sparsight/dist/rank_zero.h"
 
 namespace sparsight::cli {
 namespace {
@@ -30,6 +33,19 @@ std::vector<std::string> rank_command() {
   return command;
 }
 
+// The error of a rank other than 0: quiet where rank 0 says the same, else with the rank's name.
+[[noreturn]] void fail_as_rank(const dist::Group& group, const Error& error) {
+  if (interrupted() || dynamic_cast<const dist::RankZeroError*>(&error)) {
+    std::fflush(nullptr);
+    _exit(error.exit_code());
+  }
+  const std::string text = error.what();
+  const std::string named =
+      text.starts_with("rank ") ? text : dist::rank_name(group.rank(), group.size()) + ": " + text;
+  if (error.exit_code() == UsageError("").exit_code()) fail_usage(named);
+  fail(named);
+}
+
 }  // namespace
 
 void run_in_group(const LaunchArguments& arguments, FunctionRef<void(const dist::GroupPtr&)> work) {
@@ -47,7 +63,12 @@ void run_in_group(const LaunchArguments& arguments, FunctionRef<void(const dist:
     settings.quiet = true;
     set_log(settings);
   }
-  work(group);
+  try {
+    work(group);
+  } catch (const Error& error) {
+    if (group->leads()) throw;
+    fail_as_rank(*group, error);
+  }
 }
 
 }  // namespace sparsight::cli

@@ -4,18 +4,23 @@
 #include "sparsight/dist/join.h"
 
 #ifdef SPARSIGHT_GLOO
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
+#include <future>
+#include <memory>
+#include <thread>
 
 #include <ATen/ops/empty.h>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "sparsight/core/checksum.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/dist/address.h"
 #endif
 
 namespace sparsight::dist {
@@ -34,10 +39,7 @@ namespace {
 
 constexpr std::chrono::seconds kLongestJoin{300};
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
-}
+constexpr std::chrono::seconds kForVerdict{5};  // that ranks wait longer than rank 0, which says what is wrong
 
 std::string first_line(const char* text) {
   const std::string all = text;
@@ -48,7 +50,7 @@ class GlooGroup final : public Group {
  public:
   explicit GlooGroup(const GlooSettings& settings)
       : settings_(settings),
-        name_(cat("rank ", settings.rank, " of ", settings.size, " (", host_name(), ")")),
+        name_(rank_name(settings.rank, settings.size)),
         rank_(settings.rank),
         size_(settings.size) {
     guarded("cannot join its group", [&] {
@@ -124,15 +126,13 @@ class GlooGroup final : public Group {
     guarded("lost its group: another rank has ended, cannot be reached or is late", [&] { start()->wait(); });
   }
 
-  // Listens on loopback for processes of one machine, else on the interface that reaches the store's address, or that
-  // GLOO_SOCKET_IFNAME names.
+  // Listens on loopback for processes of one machine, else on the address from which the store's is reached, or that of
+  // the interface which GLOO_SOCKET_IFNAME names.
   std::shared_ptr< ::gloo::transport::Device> device() const {
     if (const char* const interface = std::getenv("GLOO_SOCKET_IFNAME"); interface && *interface)
       return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
-    const bool local =
-        !settings_.store_file.empty() || settings_.address == "127.0.0.1" || settings_.address == "localhost";
-    return local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-                 : c10d::ProcessGroupGloo::createDefaultDevice();
+    return c10d::ProcessGroupGloo::createDeviceForHostname(
+        settings_.store_file.empty() ? own_address(settings_.address, settings_.port) : "127.0.0.1");
   }
 
   std::chrono::seconds join_time() const {
@@ -147,15 +147,115 @@ class GlooGroup final : public Group {
       c10d::TCPStoreOptions options;
       options.port = static_cast<uint16_t>(settings_.port);
       options.isServer = settings_.rank == 0 && !settings_.launcher_serves;
-      options.numWorkers = static_cast<size_t>(settings_.size);
-      options.waitWorkers = !settings_.launcher_serves;
+      if (options.isServer) options.masterListenFd = bound_socket(settings_.address, settings_.port);
+      options.waitWorkers = false;
       options.timeout = join_time();
-      store = c10::make_intrusive<c10d::TCPStore>(settings_.address, options);
+      store = connected(options);
     }
     store->setTimeout(join_time());
     // Keys of a group that was started before would be taken for those of this one.
-    return c10::make_intrusive<c10d::PrefixStore>(cat("sparsight/", settings_.restarts), store);
+    return shake_hands(c10::make_intrusive<c10d::PrefixStore>(cat("sparsight/", settings_.restarts), store));
   }
+
+  // c10d waits without end for the answer of a program that takes connections and says nothing. It is left behind then,
+  // on a thread of its own, as the process ends soon.
+  c10::intrusive_ptr<c10d::Store> connected(const c10d::TCPStoreOptions& options) const {
+    using Store = c10::intrusive_ptr<c10d::Store>;
+    const auto promise = std::make_shared<std::promise<Store> >();
+    std::future<Store> store = promise->get_future();
+    std::thread([promise, options, address = settings_.address] {
+      try {
+        promise->set_value(c10::make_intrusive<c10d::TCPStore>(address, options));
+      } catch (...) {
+        promise->set_exception(std::current_exception());
+      }
+    }).detach();
+    if (store.wait_for(join_time() + kForVerdict) == std::future_status::ready) return store.get();
+    fail("what listens on port ", settings_.port, " of ", printable(settings_.address),
+         " does not answer as rank 0 does; choose another MASTER_PORT");
+  }
+
+  // Whether rank 0 is of this run, then, where only those who know the token look, whether all ranks have come and run
+  // the same program. Rank 0 waits for the others and tells all what is wrong. Returns where this group's keys are.
+  c10::intrusive_ptr<c10d::Store> shake_hands(const c10::intrusive_ptr<c10d::Store>& store) const {
+    const std::string run = compute_checksum("run " + settings_.token);
+    if (settings_.rank == 0)
+      put(*store, "run", run);
+    else if (!comes(*store, "run", join_time()))
+      fail("rank 0 has not come within ", join_time().count(), " s");
+    else if (get(*store, "run") != run)
+      fail("rank 0 there belongs to another run; give each run an address and port of its own");
+    auto own = c10::make_intrusive<c10d::PrefixStore>("token " + settings_.token, store);
+    if (settings_.rank == 0) {
+      put(*own, "verdict", verdict(*own));
+    } else {
+      put(*own, hello(settings_.rank), program());
+      if (!comes(*own, "verdict", join_time() + kForVerdict))
+        fail("rank 0 has not answered within ", join_time().count(), " s");
+    }
+    const std::string said = get(*own, "verdict");
+    if (said != kNothingWrong) {
+      if (settings_.rank == 0)
+        wait_for_readers(*own);
+      else
+        own->add(kReaders, 1);
+      fail(said);
+    }
+    return own;
+  }
+
+  std::string program() const { return settings_.program.empty() ? SPARSIGHT_VERSION : settings_.program; }
+
+  // What is wrong with the other ranks, once all have come or the time is over.
+  std::string verdict(c10d::Store& store) const {
+    const auto end = std::chrono::steady_clock::now() + join_time();
+    std::string missing, other;
+    for (int64_t rank = 1; rank < settings_.size; ++rank) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+      const std::string key = hello(rank);
+      const bool has_come = comes(store, key, std::max(left, std::chrono::milliseconds(1)));
+      if (!has_come && missing.empty())
+        missing = cat("rank ", rank, " has not come within ", join_time().count(),
+                      " s; is it running, with the same address, port and run?");
+      if (!has_come || !other.empty()) continue;
+      if (const std::string version = get(store, key); version != program())
+        other = cat("rank ", rank, " runs version ", version, " of the program, rank 0 ", program(),
+                    "; install the same one on all hosts");
+    }
+    return !other.empty() ? other : !missing.empty() ? missing : kNothingWrong;
+  }
+
+  // Rank 0 serves the store in which the others read the verdict.
+  void wait_for_readers(c10d::Store& store) const {
+    const auto end = std::chrono::steady_clock::now() + kForVerdict;
+    int64_t here = 0;
+    for (int64_t rank = 1; rank < settings_.size; ++rank) here += store.check({hello(rank)});
+    while (store.add(kReaders, 0) < here && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+
+  static std::string hello(int64_t rank) { return cat("hello/", rank); }
+
+  static void put(c10d::Store& store, const std::string& key, const std::string& text) {
+    store.set(key, std::vector<uint8_t>(text.begin(), text.end()));
+  }
+
+  static std::string get(c10d::Store& store, const std::string& key) {
+    const std::vector<uint8_t> bytes = store.get(key);
+    return {bytes.begin(), bytes.end()};
+  }
+
+  // Whether a key is set within the time.
+  static bool comes(c10d::Store& store, const std::string& key, std::chrono::milliseconds time) {
+    try {
+      store.wait({key}, time);
+      return true;
+    } catch (const std::exception&) {
+      return store.check({key});
+    }
+  }
+
+  static constexpr const char *kNothingWrong = "welcome", *kReaders = "readers";
 
   const GlooSettings settings_;
   const std::string name_;

@@ -12,6 +12,8 @@ struct GlooSettings {
   std::string address = {};     // of the process that serves the store
   int64_t port = 0;
   bool launcher_serves = false;   // else rank 0 serves the store
+  std::string token = {};         // of this run: ranks with another one do not join
+  std::string program = {};       // its version, the same for all ranks; "": of this build
   int64_t timeout_seconds = 600;  // of each collective: how long a rank may be late
 };
 

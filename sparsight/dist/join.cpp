@@ -39,6 +39,8 @@ GroupPtr join_group() {
   GlooSettings settings{*rank, *size};
   settings.restarts = number_variable("TORCHELASTIC_RESTART_COUNT", 0, kMost).value_or(0);
   settings.timeout_seconds = number_variable("SPARSIGHT_DIST_TIMEOUT", 1, 1'000'000).value_or(settings.timeout_seconds);
+  settings.token = text_variable("SPARSIGHT_RUN_TOKEN");
+  if (settings.token.empty()) settings.token = text_variable("TORCHELASTIC_RUN_ID");
   settings.store_file = text_variable("SPARSIGHT_STORE");
   if (settings.store_file.empty()) {
     settings.address = text_variable("MASTER_ADDR");

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <random>
 #include <thread>
 
 #include "sparsight/core/error.h"
@@ -34,8 +36,8 @@ struct End {
 
 class Processes {
  public:
-  Processes(const Launch& launch, const std::string& store, int64_t restarts) {
-    for (int64_t rank = 0; rank < launch.processes; ++rank) start(launch, store, restarts, rank);
+  Processes(const Launch& launch, const std::string& store, const std::string& token, int64_t restarts) {
+    for (int64_t rank = 0; rank < launch.processes; ++rank) start(launch, store, token, restarts, rank);
   }
 
   // What went wrong, or nothing when all have succeeded: the first that was killed or, if none was, the first that
@@ -65,7 +67,7 @@ class Processes {
   }
 
  private:
-  void start(const Launch& launch, const std::string& store, int64_t restarts, int64_t rank) {
+  void start(const Launch& launch, const std::string& store, const std::string& token, int64_t restarts, int64_t rank) {
     std::vector<std::string> variables;
     const auto set = [&](const std::string& name, const std::string& value) {
       variables.push_back(name + "=" + value);
@@ -74,6 +76,7 @@ class Processes {
     set("WORLD_SIZE", std::to_string(launch.processes));
     set("TORCHELASTIC_RESTART_COUNT", std::to_string(restarts));
     set("SPARSIGHT_STORE", store);
+    set("SPARSIGHT_RUN_TOKEN", token);
     set("TMPDIR",
         std::filesystem::path(store).parent_path().string());  // what a killed rank leaves behind goes with it
     if (!std::getenv("OMP_NUM_THREADS"))                       // else each rank would take all cores
@@ -122,12 +125,21 @@ class Processes {
   int64_t running_ = 0;
 };
 
+// 128 bits that other runs do not have.
+std::string random_token() {
+  std::random_device random;
+  char text[40];
+  std::snprintf(text, sizeof text, "%08x%08x%08x%08x", random(), random(), random(), random());
+  return text;
+}
+
 }  // namespace
 
 int launch(const Launch& launch) {
   const PrivateFolder folder("sparsight-ranks");  // where the processes find each other
+  const std::string token = random_token();
   for (int64_t restarts = 0;; ++restarts) {
-    Processes processes(launch, folder.path() + "/store" + std::to_string(restarts), restarts);
+    Processes processes(launch, folder.path() + "/store" + std::to_string(restarts), token, restarts);
     const std::optional<End> failed = processes.wait();
     if (!failed) return 0;
     if (!WIFSIGNALED(failed->status)) return WEXITSTATUS(failed->status);

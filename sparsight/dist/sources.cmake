@@ -1,3 +1,4 @@
+torch_free_sources(dist/address.cpp)
 light_sources(
   dist/exact_parts.cpp
   dist/expert_ranks.cpp
@@ -6,6 +7,7 @@ light_sources(
   dist/join.cpp
   dist/launch.cpp
   dist/probe.cpp
+  dist/rank_zero.cpp
   dist/tensor_message.cpp)
 
 # The one file that includes c10d. Its headers of gloo need those of gloo itself, which torch's wheel leaves out.
@@ -14,5 +16,5 @@ torch_sources(
 find_path(SPARSIGHT_GLOO_INCLUDE gloo/algorithm.h DOC "Folder that holds gloo/algorithm.h")
 if(SPARSIGHT_GLOO_INCLUDE AND SPARSIGHT_TORCH)
   set_source_files_properties(dist/gloo_group.cpp TARGET_DIRECTORY sparsight PROPERTIES
-    COMPILE_DEFINITIONS SPARSIGHT_GLOO SKIP_UNITY_BUILD_INCLUSION ON)
+    COMPILE_DEFINITIONS "SPARSIGHT_GLOO;SPARSIGHT_VERSION=\"${PROJECT_VERSION}\"" SKIP_UNITY_BUILD_INCLUSION ON)
 endif()

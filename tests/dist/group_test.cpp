@@ -6,7 +6,9 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 
+#include "sparsight/core/error.h"
 #include "sparsight/dist/join.h"
+#include "sparsight/dist/rank_zero.h"
 #include "tests/dist/ranks.h"
 #include "tests/support/environment_variable.h"
 #include "tests/support/errors.h"
@@ -88,6 +90,90 @@ TEST(Group, ARankThatLeavesIsAnErrorOfTheOthers) {
   });
   EXPECT_EQ(errors[1], "");
   for (const size_t rank : {0, 2}) EXPECT_NE(errors[rank].find("lost its group"), std::string::npos) << errors[rank];
+}
+
+TEST(Group, RankZeroGathersBytesOfAnyLengths) {
+  dist::Group alone;
+  EXPECT_EQ(dist::gather_bytes(alone, "own"), std::vector<std::string>{"own"});
+  if (!dist::is_available()) GTEST_SKIP() << "built without gloo";
+  EXPECT_TRUE(none_failed(run_ranks(3, [&](const dist::GroupPtr& group) {
+    const auto rank = static_cast<size_t>(group->rank());
+    const std::vector<std::string> some = dist::gather_bytes(*group, std::string(2 * rank, 'a')),
+                                   none = dist::gather_bytes(*group, "");
+    if (rank == 0) {
+      EXPECT_EQ(some, (std::vector<std::string>{"", "aa", "aaaa"}));
+      EXPECT_EQ(none, std::vector<std::string>(3));
+    } else {
+      EXPECT_TRUE(some.empty() && none.empty());
+    }
+  })));
+}
+
+TEST(Group, WhatRankZeroMakesOrRaisesAllRanksGet) {
+  dist::Group alone;
+  EXPECT_EQ(dist::from_rank_zero(alone, [] { return std::string("own"); }), "own");
+  if (!dist::is_available()) GTEST_SKIP() << "built without gloo";
+  const std::vector<std::string> errors = run_ranks(3, [&](const dist::GroupPtr& group) {
+    const auto text = [&] { return "of rank " + std::to_string(group->rank()); };
+    EXPECT_EQ(dist::from_rank_zero(*group, text), "of rank 0");
+    EXPECT_EQ(dist::from_rank_zero(*group, [] { return std::string(); }), "");
+    try {
+      dist::from_rank_zero(*group, []() -> std::string { fail_usage("not so"); });
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), 2);
+      EXPECT_EQ(dynamic_cast<const dist::RankZeroError*>(&error) == nullptr, group->leads());
+      throw;
+    }
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "not so");
+}
+
+namespace {
+
+// What two ranks say that join with these settings.
+std::vector<std::string> joined(const std::function<void(dist::GlooSettings&)>& set) {
+  const testing::TemporaryFolder folder;
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      dist::GlooSettings settings{.rank = rank, .size = 2, .store_file = folder.path("store"), .timeout_seconds = 2};
+      set(settings);
+      try {
+        dist::join_gloo(settings);
+      } catch (const std::exception& error) {
+        errors[static_cast<size_t>(rank)] = error.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+bool says(const std::string& error, const std::string& text) { return error.find(text) != std::string::npos; }
+
+}  // namespace
+
+TEST(Group, RanksOfAnotherRunDoNotJoin) {
+  if (!dist::is_available()) GTEST_SKIP() << "built without gloo";
+  EXPECT_TRUE(none_failed(joined([](dist::GlooSettings& settings) { settings.token = "one"; })));
+  const auto errors = joined([](dist::GlooSettings& settings) { settings.token = settings.rank == 0 ? "one" : "two"; });
+  EXPECT_TRUE(says(errors[0], "rank 0 of 2 (") && says(errors[0], "rank 1 has not come within 2 s")) << errors[0];
+  EXPECT_TRUE(says(errors[1], "rank 1 of 2 (") && says(errors[1], "rank 0 there belongs to another run")) << errors[1];
+}
+
+TEST(Group, RanksOfAnotherVersionAreNamedByAll) {
+  if (!dist::is_available()) GTEST_SKIP() << "built without gloo";
+  const auto errors = joined([](dist::GlooSettings& settings) { settings.program = settings.rank == 0 ? "1" : "2"; });
+  for (const std::string& error : errors)
+    EXPECT_TRUE(says(error, "rank 1 runs version 2 of the program, rank 0 1; install the same one")) << error;
+}
+
+TEST(Group, ARankThatDoesNotComeIsNamed) {
+  if (!dist::is_available()) GTEST_SKIP() << "built without gloo";
+  const testing::TemporaryFolder folder;
+  const std::string error = testing::error_text(
+      [&] { dist::join_gloo({.rank = 0, .size = 3, .store_file = folder.path("store"), .timeout_seconds = 1}); });
+  EXPECT_TRUE(says(error, "rank 0 of 3 (") && says(error, "rank 1 has not come within 1 s")) << error;
 }
 
 TEST(Group, VariablesThatMakeNoSenseAreNamed) {

@@ -1,9 +1,11 @@
-"""Training on several hosts, which are network namespaces of this machine, has the same bits as one process, also over a
-slow and lossy network. A link that is cut, and another configuration, are errors in one line that name the rank.
-Skipped where it is not root, or where `ip` or the build's gloo is missing."""
+"""Training on several hosts, which are network namespaces of this machine, has the same bits as one process, also over
+a slow and lossy network. A link that is cut, another configuration or run, a wrong address, a port in use and a full
+disk are errors in one line that name the rank. Skipped where it is not root, or where `ip` or the build's gloo is
+missing."""
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -65,16 +67,22 @@ class Hosts:
             ip("netns", "delete", name, check=False)
         ip("link", "delete", self.bridge, check=False)
 
-    def start(self, command, port):
+    def start_rank(self, rank, command, port, variables=None):
+        environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(HOSTS), "MASTER_ADDR": "10.213.7.1",
+                       "MASTER_PORT": str(port), "SPARSIGHT_RUN_TOKEN": f"run {port}",
+                       "SPARSIGHT_DIST_TIMEOUT": str(TIMEOUT), **(variables or {})}
+        return subprocess.Popen(["ip", "netns", "exec", self.names[rank], *command], env=environment, text=True,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def start(self, command, port, variables=lambda rank: {}):
         """A rank on each host."""
-        ranks = []
-        for i, name in enumerate(self.names):
-            environment = {**os.environ, "RANK": str(i), "WORLD_SIZE": str(HOSTS), "MASTER_ADDR": "10.213.7.1",
-                           "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "eth0",
-                           "SPARSIGHT_DIST_TIMEOUT": str(TIMEOUT)}
-            ranks.append(subprocess.Popen(["ip", "netns", "exec", name, *command(i)], env=environment, text=True,
-                                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
-        return ranks
+        return [self.start_rank(rank, command(rank), port, variables(rank)) for rank in range(HOSTS)]
+
+    def listening(self, rank):
+        """The addresses on which the processes of a host listen."""
+        done = subprocess.run(["ip", "netns", "exec", self.names[rank], "ss", "-ltnH"], capture_output=True, text=True,
+                              check=True)
+        return [line.split()[3] for line in done.stdout.splitlines()]
 
 
 def wait(ranks, seconds=120):
@@ -112,11 +120,7 @@ def same_bits(hosts, folder):
 def cut_link(hosts, folder):
     endless = ["--set", "train.epochs=10000", "--set", "train.checkpoint_every=5"]
     ranks = hosts.start(lambda i: train(folder, "cut", *endless), 29613)
-    saved = folder / "cut/checkpoints/last.safetensors"
-    end = time.monotonic() + 60
-    while not saved.exists() and time.monotonic() < end:
-        time.sleep(0.1)
-    assert saved.exists(), "it did not begin"
+    started(folder / "cut/checkpoints/last.safetensors")
     ip("link", "set", f"{hosts.bridge}v2", "down")
     start = time.monotonic()
     codes, said = wait(ranks, 20 * TIMEOUT)
@@ -125,6 +129,99 @@ def cut_link(hosts, folder):
     assert time.monotonic() - start < 10 * TIMEOUT
     for rank, text in enumerate(said):
         assert f"rank {rank} of {HOSTS}" in text and "lost its group" in text, text
+
+
+def started(path):
+    end = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert path.exists(), f"{path} does not appear"
+
+
+def strangers(hosts, folder):
+    """Ranks listen on the run's network alone; a process of another run is sent away, and disturbs nobody."""
+    port = 29615
+    endless = ["--set", "train.epochs=10000", "--set", "train.checkpoint_every=5"]
+    ranks = hosts.start(lambda i: train(folder, "run", *endless), port)
+    saved = folder / "run/checkpoints/last.safetensors"
+    started(saved)
+    for rank in range(HOSTS):
+        listening = hosts.listening(rank)
+        assert listening and all(address.startswith(f"10.213.7.{rank + 1}:") for address in listening), listening
+        assert (f"10.213.7.1:{port}" in listening) == (rank == 0), listening
+    stranger = hosts.start_rank(1, train(folder, "other"), port, {"SPARSIGHT_RUN_TOKEN": "another"})
+    said = stranger.communicate(timeout=60)[1]
+    assert stranger.returncode == 1 and "rank 0 there belongs to another run" in said, said
+    seen = saved.stat().st_mtime_ns
+    end = time.monotonic() + 60
+    while saved.stat().st_mtime_ns == seen and time.monotonic() < end:
+        time.sleep(0.1)
+    assert saved.stat().st_mtime_ns != seen, "a stranger has stopped the run"
+    for rank in ranks:
+        assert rank.poll() is None
+    for rank in ranks:
+        rank.send_signal(signal.SIGINT)
+    codes, said = wait(ranks)
+    assert codes == [1] * HOSTS, (codes, said)
+
+
+def ends(ranks, *expected):
+    """Every rank ends in time with code 1, and with one line of error that has the texts expected of it."""
+    begin = time.monotonic()
+    codes, said = wait(ranks, 10 * TIMEOUT)
+    assert codes == [1] * len(ranks), (codes, said)
+    assert time.monotonic() - begin < 10 * TIMEOUT
+    for rank, texts in enumerate(expected):
+        errors = [line for line in said[rank].splitlines() if line.startswith("error: ")]
+        assert len(errors) == 1, said[rank]
+        for text in texts:
+            assert text in errors[0], (text, errors[0])
+
+
+def name(rank):
+    return f"rank {rank} of {HOSTS} ("
+
+
+def wrong_addresses(hosts, folder):
+    command = lambda i: train(folder, "wrong")  # noqa: E731
+    # One rank looks for the others where nobody is.
+    nowhere = {"MASTER_ADDR": "10.213.7.99"}
+    missing = f"rank 1 has not come within {TIMEOUT} s"
+    ends(hosts.start(command, 29616, lambda i: nowhere if i == 1 else {}), [name(0), missing], [name(1), "10.213.7.99"],
+         [name(2), missing])
+    # All do.
+    ends(hosts.start(command, 29617, lambda i: nowhere), [name(0), "10.213.7.99 (MASTER_ADDR) is none of this host"],
+         [name(1), "10.213.7.99"], [name(2), "10.213.7.99"])
+    # The port belongs to another program, which says nothing.
+    listener = ["ip", "netns", "exec", hosts.names[0], sys.executable, "-c",
+                "import socket, time; s = socket.create_server(('10.213.7.1', 29618)); print('ready', flush=True); "
+                "time.sleep(600)"]
+    other = subprocess.Popen(listener, stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout.readline() == "ready\n"
+        ends(hosts.start(command, 29618), [name(0), "port 29618 of 10.213.7.1 is in use; choose another MASTER_PORT"],
+             [name(1), "what listens on port 29618"], [name(2), "what listens on port 29618"])
+    finally:
+        other.kill()
+        other.wait()
+    # A rank of another run.
+    ends(hosts.start(command, 29619, lambda i: {"SPARSIGHT_RUN_TOKEN": "another"} if i == 2 else {}),
+         [name(0), "rank 2 has not come"], [name(1), "rank 2 has not come"], [name(2), "belongs to another run"])
+
+
+def full_disk(hosts, folder):
+    """Rank 1 has no room for its checkpoints."""
+    small = folder / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(small)]
+    if subprocess.run(mount, capture_output=True).returncode != 0:
+        print("no mounts here: no full disk")
+        return
+    try:
+        ends(hosts.start(lambda i: train(folder, "full"), 29620, lambda i: {"TMPDIR": str(small)} if i == 1 else {}),
+             [name(0), "lost its group"], [name(1), "No space left on device"], [name(2), "lost its group"])
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
 
 
 def mistakes(hosts, folder):
@@ -151,6 +248,9 @@ def main():
             (folder / "config.toml").write_text(CONFIG)
             same_bits(hosts, folder)
             mistakes(hosts, folder)
+            strangers(hosts, folder)
+            wrong_addresses(hosts, folder)
+            full_disk(hosts, folder)
             cut_link(hosts, folder)
     finally:
         hosts.close()

@@ -1,4 +1,5 @@
 light_tests(
+  dist/address_test.cpp
   dist/expert_ranks_test.cpp
   dist/gradient_sum_test.cpp
   dist/group_test.cpp)
