@@ -4,6 +4,8 @@
 #include "sparsight/dist/join.h"
 
 #ifdef SPARSIGHT_GLOO
+#include <signal.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -45,6 +47,29 @@ std::string first_line(const char* text) {
   const std::string all = text;
   return all.substr(0, all.find('\n'));
 }
+
+// While it exists, writing to a rank that has gone is an error, not a signal that ends the process: in this thread, and
+// for good in threads that it starts, as those of gloo.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoPipeSignal() {
+    constexpr timespec kNow{};
+    if (sigismember(&before_, SIGPIPE) == 0)
+      while (sigtimedwait(&pipe_, nullptr, &kNow) > 0) {  // those that came
+      }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_{}, before_{};
+};
 
 class GlooGroup final : public Group {
  public:
@@ -114,6 +139,7 @@ class GlooGroup final : public Group {
 
   template <class Body>
   void guarded(const char* what, const Body& body) const {
+    const NoPipeSignal no_signal;
     try {
       body();
     } catch (const std::exception& error) {
