@@ -85,6 +85,8 @@ void add_attack(CLI::App& app) {
   verb->add_option("--out", request.out, "Folder to write (default: RUN/attacks/NAME); a killed attack goes on there")
       ->type_name("FOLDER");
   verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
+  arguments->launch.declare(*verb,
+                            "Attack with so many processes on this machine, which share the images: the same records");
   verb->callback([arguments] { run_attack_verb(*arguments); });
 }
 

@@ -72,7 +72,8 @@ void add_format_option(CLI::App& verb, std::string& format) {
 
 void add_jobs_options(CLI::App& verb, DgJobsArguments& jobs) {
   verb.add_option("--out", jobs.out, "Folder of the runs; those that are there are not repeated")->type_name("DIR");
-  verb.add_option("--task", jobs.task, "Only the jobs of one task of a job array: INDEX/COUNT")->type_name("I/N");
+  CLI::Option* task =
+      verb.add_option("--task", jobs.task, "Only the jobs of one task of a job array: INDEX/COUNT")->type_name("I/N");
   CLI::Option* slurm = verb.add_option("--slurm", jobs.slurm,
                                        "Run nothing; write an sbatch script whose array tasks do the remaining runs")
                            ->type_name("FILE");
@@ -81,7 +82,15 @@ void add_jobs_options(CLI::App& verb, DgJobsArguments& jobs) {
       ->check(CLI::Range(int64_t{1}, kMax))
       ->capture_default_str()
       ->type_name("N");
-  verb.add_flag("--plan", jobs.plan, "Print how many runs there are and how long they may take, and stop");
+  CLI::Option* plan =
+      verb.add_flag("--plan", jobs.plan, "Print how many runs there are and how long they may take, and stop");
+  jobs.launch
+      .declare(verb,
+               "Do the runs in so many processes on this machine, each with its share of the cores: the same "
+               "results")
+      ->excludes(task)
+      ->excludes(slurm)
+      ->excludes(plan);
   add_format_option(verb, jobs.format);
 }
 

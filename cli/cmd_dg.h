@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/launch_arguments.h"
+
 namespace sparsight::cli {
 
 // What a run is of; the same for all runs of a sweep.
@@ -33,6 +35,7 @@ struct DgJobsArguments {
   std::int64_t tasks = 100;  // of the array that `slurm` describes
   bool plan = false;
   std::string format = "text";  // of the tables in the end
+  LaunchArguments launch;
 };
 
 struct DgSweepArguments {

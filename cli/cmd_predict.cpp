@@ -17,6 +17,7 @@ void add_predict(CLI::App& app) {
                             "sparsight predict runs/demo noisy.png --routing r.safetensors\n"
                             "sparsight predict vit_small.safetensors --labels imagenet1k photos/\n"
                             "sparsight predict runs/demo --json --top 1 photos/ > predictions.jsonl\n"
+                            "sparsight predict runs/demo --processes 2 photos/\n"
                             "find photos -name '*.jpg' | sparsight predict runs/demo -");
   verb->add_option("run", arguments->run, "Run folder, checkpoint, exported model or file of weights")
       ->required()
@@ -34,6 +35,9 @@ void add_predict(CLI::App& app) {
   add_bare_weights_options(*verb, arguments->bare);
   add_routing_options(*verb, arguments->routing, arguments->save_routing);
   verb->add_flag("--json", arguments->json, "Print one JSON object per line");
+  arguments->launch.declare(*verb,
+                            "Predict with so many processes on this machine, which share the images: the same "
+                            "answers; names on standard input are read to the end first");
   verb->callback([arguments] { run_predict(*arguments); });
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/launch_arguments.h"
 #include "sparsight/infer/bare_options.h"
 
 namespace sparsight::cli {
@@ -15,6 +16,7 @@ struct PredictArguments {
   int64_t top = 3;
   bool json = false;
   BareOptions bare;  // for a file of weights alone
+  LaunchArguments launch;
 };
 
 void run_predict(const PredictArguments& arguments);

@@ -38,6 +38,24 @@ void add_output_options(CLI::App& verb, ReproduceArguments& arguments) {
   verb.add_option("--fingerprint", arguments.fingerprint)->group("");  // internal, set by --jobs: of the data
 }
 
+CLI::Option* add_processes_option(CLI::App& verb, ReproduceArguments& arguments) {
+  return arguments.launch.declare(verb,
+                                  "Run jobs in so many ranks on this machine, instead of --jobs; ranks of several "
+                                  "hosts share a run folder");
+}
+
+// of_figures: a flag is given that figures alone have. processes: --processes is.
+void check_figure_flags(const ReproduceArguments& arguments, bool of_figures, bool processes) {
+  if ((arguments.what == "show") == arguments.figure.empty())
+    fail_usage("show, and nothing else, is followed by a figure: sparsight reproduce show pmoe/fig4");
+  if (processes && (arguments.what == "show" || arguments.what == "list"))
+    fail_usage("--processes runs the jobs of a figure; leave it out for ", arguments.what);
+  if (arguments.what.ends_with(".toml") && of_figures)
+    fail_usage(
+        "--scale, --set, --jobs, --processes, --threads, --plan and --slurm apply to figures only; leave them out for "
+        "a configuration");
+}
+
 }  // namespace
 
 void add_reproduce(CLI::App& app) {
@@ -88,15 +106,11 @@ void add_reproduce(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N");
   add_output_options(*verb, *arguments);
-  verb->callback([arguments, scale, jobs, threads, plan, slurm] {
-    if ((arguments->what == "show") == arguments->figure.empty())
-      fail_usage("show, and nothing else, is followed by a figure: sparsight reproduce show pmoe/fig4");
-    const bool of_figures =
-        *scale || *jobs || *threads || *plan || *slurm || !arguments->task.empty() || !arguments->overrides.empty();
-    if (arguments->what.ends_with(".toml") && of_figures)
-      fail_usage(
-          "--scale, --set, --jobs, --threads, --plan and --slurm apply to figures only; leave them out for a "
-          "configuration");
+  CLI::Option* processes = add_processes_option(*verb, *arguments)->excludes(jobs)->excludes(plan)->excludes(slurm);
+  verb->callback([arguments, scale, jobs, threads, plan, slurm, processes] {
+    const bool of_figures = *scale || *jobs || *processes || *threads || *plan || *slurm || !arguments->task.empty() ||
+                            !arguments->overrides.empty();
+    check_figure_flags(*arguments, of_figures, processes->count() > 0);
     run_reproduce(*arguments);
   });
 }

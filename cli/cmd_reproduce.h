@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/launch_arguments.h"
+
 namespace sparsight::cli {
 
 struct ReproduceArguments {
@@ -12,6 +14,7 @@ struct ReproduceArguments {
   std::vector<std::string> overrides;
   int64_t jobs = 0, threads = 1, worker = 0, tasks = 1000;
   bool synthetic = false, json = false, plan = false;
+  LaunchArguments launch;
 };
 
 void run_reproduce(const ReproduceArguments& arguments);

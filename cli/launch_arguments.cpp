@@ -2,8 +2,10 @@
 
 namespace sparsight::cli {
 
-void LaunchArguments::declare(CLI::App& verb, const std::string& shared) {
-  verb.add_option("--processes", processes, shared)->check(CLI::Range(int64_t{1}, int64_t{1024}))->type_name("N");
+CLI::Option* LaunchArguments::declare(CLI::App& verb, const std::string& shared) {
+  return verb.add_option("--processes", processes, shared)
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
+      ->type_name("N");
 }
 
 void LaunchArguments::declare_restarts(CLI::App& verb, int64_t usual) {

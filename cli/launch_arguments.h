@@ -13,7 +13,7 @@ struct LaunchArguments {
   int64_t max_restarts = 0;  // after one was killed
 
   // shared: what the processes do, for --help.
-  void declare(CLI::App& verb, const std::string& shared);
+  CLI::Option* declare(CLI::App& verb, const std::string& shared);
   void declare_restarts(CLI::App& verb, int64_t usual);
 };
 

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/work/interruptible.h"
 #include "cli/work/program_path.h"
+#include "cli/work/run_in_group.h"
 #include "cli/work/to_dg_run.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
@@ -17,6 +18,7 @@
 #include "sparsight/dg/sweep.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/jobs/plan.h"
+#include "sparsight/jobs/shared_jobs.h"
 #include "sparsight/jobs/slurm.h"
 
 namespace sparsight::cli {
@@ -89,12 +91,25 @@ void write_array(const ManyRuns& runs, const DgJobsArguments& jobs, const JobSto
   write_slurm_script(jobs.slurm, array);
 }
 
-void work_on(const ManyRuns& runs, const DgJobsArguments& jobs) {
+// All ranks find each other's results in the folder.
+void work_and_print(const ManyRuns& runs, const DgJobsArguments& jobs, dist::Group& group) {
+  const JobStore store = shared_job_store(group, runs.list, jobs.out, runs.of, "--out");
+  work_with_ranks(runs.list, store, group);
+  if (!group.leads()) return;
+  const auto any = [&](const auto& what) { return std::ranges::any_of(runs.list.settings, what); };
+  if (any([&](const Json& run) { return store.is_done(run); })) runs.print(store);
+  if (any([&](const Json& run) { return store.has_failed(run); })) fail_runs(runs.list, store);
+}
+
+void work_on(const ManyRuns& runs, const DgJobsArguments& jobs, dist::Group& group) {
   if (jobs.out.empty() && !jobs.plan)
     fail_usage("dg ", runs.verb, " needs a folder for its runs: --out DIR, or --plan");
   if (!jobs.out.empty()) check_can_run(runs.list);
   const std::optional<ArrayTask> task =
       jobs.task.empty() ? std::nullopt : std::optional(parse_array_task(jobs.task));  // before the folder is made
+  if (group.size() > 1 && (jobs.plan || !jobs.slurm.empty() || task))
+    fail_usage("--plan, --slurm and --task are for one process; leave them out where several do the runs");
+  if (!group.leads()) return work_and_print(runs, jobs, group);  // rank 0 makes the folder first
   const std::optional<JobStore> begun = jobs.out.empty() ? std::nullopt : JobStore::open(jobs.out, runs.of, "--out");
   const std::string plan =
       plan_text(plan_jobs(runs.list, begun ? &*begun : nullptr), jobs.slurm.empty() ? 1 : jobs.tasks);
@@ -102,25 +117,22 @@ void work_on(const ManyRuns& runs, const DgJobsArguments& jobs) {
     output() << plan << "\n";
     return;
   }
-  const JobStore store(jobs.out, runs.of, "--out");
   if (!jobs.slurm.empty()) {
-    write_array(runs, jobs, store);
+    write_array(runs, jobs, JobStore(jobs.out, runs.of, "--out"));
     output() << plan << "\nwrote " << printable(jobs.slurm)
              << ": submit it with sbatch; when its tasks have finished, the same command without --slurm prints the "
                 "tables\n";
     return;
   }
   log_info(plan);
-  warn_of_other_kernels(store.environment());
-  if (task) {
-    if (work_on_task(runs.list, store, *task).failed > 0) fail_runs(runs.list, store);
-    return;
-  }
-  for (const Json& run : runs.list.settings) store.forget_failure(run);
-  work_here(runs.list, store);
-  const auto any = [&](const auto& what) { return std::ranges::any_of(runs.list.settings, what); };
-  if (any([&](const Json& run) { return store.is_done(run); })) runs.print(store);
-  if (any([&](const Json& run) { return store.has_failed(run); })) fail_runs(runs.list, store);
+  if (begun) warn_of_other_kernels(begun->environment());
+  if (!task) return work_and_print(runs, jobs, group);
+  const JobStore store(jobs.out, runs.of, "--out");
+  if (work_on_task(runs.list, store, *task).failed > 0) fail_runs(runs.list, store);
+}
+
+void work_in_group(const ManyRuns& runs, const DgJobsArguments& jobs) {
+  run_in_group(jobs.launch, [&](const dist::GroupPtr& group) { work_on(runs, jobs, *group); });
 }
 
 // What a folder of runs holds, down to what their tables cannot average over.
@@ -154,11 +166,12 @@ DgAblation to_ablation(const DgAblateArguments& arguments) {
 void run_dg_sweep(const DgSweepArguments& arguments) {
   begin_interruptible_work();
   const DgSweep sweep = to_sweep(arguments);
-  work_on({"sweep", described("a sweep of " + sets_text(sweep), sweep.run), sweep_jobs(sweep), to_command(arguments),
-           [&](const JobStore& store) {
-             run_dg_table({store.folder(), arguments.jobs.format, "", arguments.published});
-           }},
-          arguments.jobs);
+  work_in_group(
+      {"sweep", described("a sweep of " + sets_text(sweep), sweep.run), sweep_jobs(sweep), to_command(arguments),
+       [&](const JobStore& store) {
+         run_dg_table({store.folder(), arguments.jobs.format, "", arguments.published});
+       }},
+      arguments.jobs);
 }
 
 void run_dg_ablate(const DgAblateArguments& arguments) {
@@ -166,10 +179,11 @@ void run_dg_ablate(const DgAblateArguments& arguments) {
   const DgAblation ablation = to_ablation(arguments);
   const std::vector<AblationRow> rows = ablation_rows(ablation);
   const TableFormat format = table_format(arguments.jobs.format);
-  work_on({"ablate", described("ablations on " + arguments.run.set, ablation.run), ablation_jobs(ablation, rows),
-           to_command(arguments),
-           [&](const JobStore& store) { output() << formatted({ablation_table(ablation, rows, store)}, format); }},
-          arguments.jobs);
+  work_in_group(
+      {"ablate", described("ablations on " + arguments.run.set, ablation.run), ablation_jobs(ablation, rows),
+       to_command(arguments),
+       [&](const JobStore& store) { output() << formatted({ablation_table(ablation, rows, store)}, format); }},
+      arguments.jobs);
 }
 
 }  // namespace sparsight::cli

@@ -16,6 +16,7 @@
 #include "cli/work/interruptible.h"
 #include "cli/work/key_values.h"
 #include "cli/work/program_path.h"
+#include "cli/work/run_in_group.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/json_fields.h"
@@ -23,6 +24,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/sets/data_root.h"
+#include "sparsight/dist/rank_zero.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/papers/register_figures.h"
 #include "sparsight/reproduce/config_claim.h"
@@ -148,6 +150,34 @@ void print_plan(const ReproduceArguments& arguments, int64_t processes) {
   output() << (arguments.json ? json_text(plan_json(plan), 2) : plan_text(plan, processes)) << "\n";
 }
 
+void print_outcome(const ReproduceArguments& arguments, const FigureOutcome& outcome) {
+  write_outcome(outcome, arguments.python);
+  if (arguments.json) {
+    output() << json_text(result_json(outcome), 2) << "\n";
+  } else {
+    output() << result_markdown(outcome) << "\nrun folder: " << printable(outcome.run.folder)
+             << "\nreport: " << printable(outcome.run.folder) << "/report.html\n";
+  }
+  if (!outcome.failed.empty()) fail_jobs(outcome.failed.size(), "; first failure: " + failure_text(outcome.failed[0]));
+}
+
+// Rank 0 reads all data, and tells the others what it is.
+void reproduce_in_group(const ReproduceArguments& arguments, const Figure& figure, FigureRequest request,
+                        dist::Group& group) {
+  const std::string fingerprint = dist::from_rank_zero(group, [&] {
+    request.data = read_data(figure.data, request.run);
+    return request.data->fingerprint;
+  });
+  if (!group.leads()) {
+    request.run.fingerprint = fingerprint;
+    request.data = read_data(figure.data, request.run);
+  }
+  if (!request.data->fingerprint.empty())
+    request.worker_command.push_back("--fingerprint=" + request.data->fingerprint);
+  const FigureOutcome outcome = run_figure(figure, request, group);
+  if (group.leads()) print_outcome(arguments, outcome);
+}
+
 void reproduce_figure(const ReproduceArguments& arguments) {
   at::set_num_threads(static_cast<int>(arguments.threads));
   if (arguments.worker > 0) return work(arguments);
@@ -161,18 +191,8 @@ void reproduce_figure(const ReproduceArguments& arguments) {
   if (arguments.plan) return print_plan(arguments, request.processes);
   request.worker_command = with(to_command(arguments), {cat("--worker=", getpid()), "--quiet", "--log-json"});
   figure_settings(figure, request.run);  // a wrong --set is an error before gigabytes are read
-  request.data = read_data(figure.data, request.run);
-  if (!request.data->fingerprint.empty())
-    request.worker_command.push_back("--fingerprint=" + request.data->fingerprint);
-  const FigureOutcome outcome = run_figure(figure, request);
-  write_outcome(outcome, arguments.python);
-  if (arguments.json) {
-    output() << json_text(result_json(outcome), 2) << "\n";
-  } else {
-    output() << result_markdown(outcome) << "\nrun folder: " << printable(outcome.run.folder)
-             << "\nreport: " << printable(outcome.run.folder) << "/report.html\n";
-  }
-  if (!outcome.failed.empty()) fail_jobs(outcome.failed.size(), "; first failure: " + failure_text(outcome.failed[0]));
+  run_in_group(arguments.launch,
+               [&](const dist::GroupPtr& group) { reproduce_in_group(arguments, figure, request, *group); });
 }
 
 void check_config(const ReproduceArguments& arguments) {

@@ -10,6 +10,8 @@
 #include "sparsight/data/one_compute_thread.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/image.h"
+#include "sparsight/dist/rank_zero.h"
+#include "sparsight/infer/prediction_message.h"
 #include "sparsight/moe/moe_layer.h"
 
 namespace sparsight {
@@ -25,7 +27,10 @@ struct NamedImage {
   std::string error;  // then why
 };
 
-using ImageBatch = std::vector<NamedImage>;
+struct ImageBatch {
+  int64_t first = 0;  // position of its first image among all
+  std::vector<NamedImage> images = {};
+};
 
 NamedImage read_input(const LoadedModel& loaded, const std::string& name) {
   const ImageDecoding decoding{.channels = loaded.data.channels == 1 ? 1 : 3};
@@ -43,18 +48,44 @@ NamedImage read_input(const LoadedModel& loaded, const std::string& name) {
   return image;
 }
 
-// The images that are named by now, at least one; none at the end.
-ImageBatch read_batch(const LoadedModel& loaded, ImageNames& names, int64_t size) {
-  const at::NoGradGuard no_grad;
-  const OneComputeThread one_thread;
-  ImageBatch batch;
-  while (static_cast<int64_t>(batch.size()) < size && !interrupted()) {
-    const std::optional<std::string> name = names.next(/*wait=*/batch.empty());
-    if (!name) break;
-    batch.push_back(read_input(loaded, *name));
+// Reads a rank's batches: of R ranks rank r has the batches r, R + r, 2R + r, ...
+class BatchReader {
+ public:
+  BatchReader(const LoadedModel& loaded, ImageNames& names, int64_t size, const dist::Group& group)
+      : loaded_(loaded), names_(names), size_(size), others_((group.size() - 1) * size) {
+    skip(group.rank() * size);
   }
-  return batch;
-}
+
+  // The images that are named by now, at least one; none at the end.
+  ImageBatch next() {
+    const at::NoGradGuard no_grad;
+    const OneComputeThread one_thread;
+    ImageBatch batch{position_};
+    while (std::ssize(batch.images) < size_ && !interrupted()) {
+      const std::optional<std::string> name = names_.next(/*wait=*/batch.images.empty());
+      if (!name) break;
+      batch.images.push_back(read_input(loaded_, *name));
+    }
+    position_ += std::ssize(batch.images);
+    skip(others_);
+    return batch;
+  }
+
+  // On a thread of its own, if there is anything left.
+  std::future<ImageBatch> read_ahead() {
+    return std::async(names_.finished() ? std::launch::deferred : std::launch::async, [this] { return next(); });
+  }
+
+ private:
+  void skip(int64_t count) {
+    for (; count > 0 && !names_.finished(); --count, ++position_) names_.next(/*wait=*/true);
+  }
+
+  const LoadedModel& loaded_;
+  ImageNames& names_;
+  int64_t size_, others_;  // images of a batch, and of the other ranks' ones between two batches
+  int64_t position_ = 0;   // of the next image
+};
 
 // How many images may share a batch: predictions must not depend on the others in it.
 int64_t batch_size(const LoadedModel& loaded, int64_t wanted) {
@@ -65,35 +96,57 @@ int64_t batch_size(const LoadedModel& loaded, int64_t wanted) {
 class FilePredictor {
  public:
   FilePredictor(const LoadedModel& loaded, const RoutingReplay& replay, int64_t top,
-                const std::function<void(const Prediction&)>& answer)
-      : loaded_(loaded), replay_(replay), top_(top), answer_(answer) {}
+                const std::function<void(const Prediction&)>& answer, dist::Group& group)
+      : loaded_(loaded), replay_(replay), top_(top), answer_(answer), group_(group) {}
 
   PredictFilesResult result;
 
+  // The batches of all ranks, of which this is one.
   void run(const ImageBatch& batch) {
-    std::vector<Prediction> predictions = batch_predictions(batch);
-    size_t next = 0;
-    for (const NamedImage& image : batch) {
-      if (interrupted()) return;
-      ++result.images;
-      if (image.input.defined() && next < predictions.size())
-        answer_(predictions[next++]);
-      else
-        run_alone(image);
+    if (group_.size() == 1) {
+      for_each_outcome(batch, [this](FileOutcome&& outcome) { say(outcome); });
+      return;
+    }
+    std::vector<FileOutcome> own;
+    for_each_outcome(batch, [&](FileOutcome&& outcome) { own.push_back(std::move(outcome)); });
+    for (const std::string& bytes : dist::gather_bytes(group_, own.empty() ? "" : to_bytes(own))) {
+      if (bytes.empty()) continue;
+      for (const FileOutcome& outcome : file_outcomes_from(bytes)) say(outcome);
     }
   }
 
  private:
+  // Calls `take` with what became of each image, as soon as it is known.
+  void for_each_outcome(const ImageBatch& batch, FunctionRef<void(FileOutcome&&)> take) {
+    std::vector<Prediction> predictions = batch_predictions(batch);
+    size_t next = 0;
+    for (size_t i = 0; i < batch.images.size() && !interrupted(); ++i) {
+      const NamedImage& image = batch.images[i];
+      if (image.input.defined() && next < predictions.size())
+        take({std::move(predictions[next++])});
+      else
+        take(run_alone(image, batch.first + static_cast<int64_t>(i)));
+    }
+  }
+
+  void say(const FileOutcome& outcome) {
+    ++result.images;
+    if (outcome.prediction) return answer_(*outcome.prediction);
+    log_line("error", outcome.error);
+    ++result.failed;
+  }
+
   // Predictions for the images that could be read; none if one of them has no prediction.
   std::vector<Prediction> batch_predictions(const ImageBatch& batch) {
     std::vector<at::Tensor> inputs;
     std::vector<std::string> names;
     std::vector<int64_t> positions;
-    for (size_t i = 0; i < batch.size(); ++i) {
-      if (!batch[i].input.defined()) continue;
-      inputs.push_back(batch[i].input);
-      names.push_back(batch[i].name);
-      positions.push_back(result.images + static_cast<int64_t>(i));
+    for (size_t i = 0; i < batch.images.size(); ++i) {
+      const NamedImage& image = batch.images[i];
+      if (!image.input.defined()) continue;
+      inputs.push_back(image.input);
+      names.push_back(image.name);
+      positions.push_back(batch.first + static_cast<int64_t>(i));
     }
     if (inputs.size() < 2) return {};
     try {
@@ -104,14 +157,13 @@ class FilePredictor {
   }
 
   // An image that has no prediction yet.
-  void run_alone(const NamedImage& image) {
+  FileOutcome run_alone(const NamedImage& image, int64_t position) {
     try {
       if (!image.input.defined()) fail(image.error);
-      const at::Tensor position = at::full({1}, result.images - 1, at::kLong);
-      answer_(predict_batch(loaded_, image.input.unsqueeze(0), {image.name}, top_, replay_.of(position)).front());
+      const Routings replay = replay_.of(at::full({1}, position, at::kLong));
+      return {predict_batch(loaded_, image.input.unsqueeze(0), {image.name}, top_, replay).front()};
     } catch (const Error& error) {
-      log_line("error", error.what());
-      ++result.failed;
+      return {std::nullopt, error.what()};
     }
   }
 
@@ -119,24 +171,25 @@ class FilePredictor {
   const RoutingReplay& replay_;
   int64_t top_;
   const std::function<void(const Prediction&)>& answer_;
+  dist::Group& group_;
 };
 
 }  // namespace
 
 PredictFilesResult predict_files(const LoadedModel& loaded, ImageNames& names, const RoutingReplay& replay,
                                  const PredictFilesOptions& options,
-                                 const std::function<void(const Prediction&)>& answer) {
-  const int64_t size = batch_size(loaded, options.max_batch);
-  const auto read_ahead = [&] {  // on a thread of its own, if there is anything left
-    return std::async(names.finished() ? std::launch::deferred : std::launch::async,
-                      [&] { return read_batch(loaded, names, size); });
-  };
+                                 const std::function<void(const Prediction&)>& answer, dist::Group& group) {
+  if (group.size() > 1 && names.total() == 0)
+    fail_usage("several processes share files and folders, not names from standard input (-); name the images");
+  BatchReader batches(loaded, names, batch_size(loaded, options.max_batch), group);
   const OneComputeThread one_thread(names.total() == 1 && loaded.multiply_adds < kFewMultiplyAdds);
   const auto begin = std::chrono::steady_clock::now();
   std::optional<Progress> progress;
-  FilePredictor predictor(loaded, replay, options.top, answer);
-  for (ImageBatch batch = read_batch(loaded, names, size); !batch.empty() && !interrupted();) {
-    std::future<ImageBatch> next = read_ahead();
+  FilePredictor predictor(loaded, replay, options.top, answer, group);
+  ImageBatch batch = batches.next();
+  bool stopped = false;
+  while (group.any(!batch.images.empty()) && !(stopped = group.any(interrupted()))) {
+    std::future<ImageBatch> next = batches.read_ahead();
     predictor.run(batch);
     const int64_t done = predictor.result.images;
     if (!progress && std::chrono::steady_clock::now() - begin > kQuietTime)
@@ -144,10 +197,17 @@ PredictFilesResult predict_files(const LoadedModel& loaded, ImageNames& names, c
     if (progress) progress->update(done);
     batch = next.get();
   }
-  if (interrupted())
+  if (stopped || interrupted())
     fail("interrupted after ", predictor.result.images, names.total() > 0 ? cat(" of ", names.total()) : "", " images");
   if (progress) progress->finish();
   return predictor.result;
+}
+
+PredictFilesResult predict_files(const LoadedModel& loaded, ImageNames& names, const RoutingReplay& replay,
+                                 const PredictFilesOptions& options,
+                                 const std::function<void(const Prediction&)>& answer) {
+  dist::Group alone;
+  return predict_files(loaded, names, replay, options, answer, alone);
 }
 
 }  // namespace sparsight

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/dist/group.h"
 #include "sparsight/infer/image_list.h"
 #include "sparsight/infer/predict.h"
 
@@ -26,5 +27,10 @@ struct PredictFilesResult {
 PredictFilesResult predict_files(const LoadedModel& loaded, ImageNames& names, const RoutingReplay& replay,
                                  const PredictFilesOptions& options,
                                  const std::function<void(const Prediction&)>& answer);
+// The same with batches shared out over the ranks of a group, which all have the same names, and none from standard
+// input. Rank 0 answers and logs as one process does; the others return nothing.
+PredictFilesResult predict_files(const LoadedModel& loaded, ImageNames& names, const RoutingReplay& replay,
+                                 const PredictFilesOptions& options,
+                                 const std::function<void(const Prediction&)>& answer, dist::Group& group);
 
 }  // namespace sparsight

@@ -11,4 +11,5 @@ torch_sources(
   infer/loaded_model.cpp
   infer/mixed_types.cpp
   infer/predict.cpp
-  infer/predict_files.cpp)
+  infer/predict_files.cpp
+  infer/prediction_message.cpp)

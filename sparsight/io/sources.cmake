@@ -6,6 +6,7 @@ light_sources(
   io/environment.cpp
   io/file_lock.cpp
   io/metrics_log.cpp
+  io/packed_folder.cpp
   io/pickle.cpp
   io/run_folder.cpp
   io/safetensors.cpp

@@ -184,6 +184,10 @@ void work_once(const JobList& list, const JobStore& store, const std::function<v
 
 void work_here(const JobList& list, const JobStore& store) {
   look_through(list, store);
+  work_along(list, store);
+}
+
+void work_along(const JobList& list, const JobStore& store) {
   const OnceEachWarning once;  // the jobs of a list read the same data
   JobsLeft left(list, store);
   Progress progress(list.name, std::ssize(list.settings), "jobs", left.over());

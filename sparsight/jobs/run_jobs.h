@@ -51,7 +51,9 @@ void work_once(const JobList& list, const JobStore& store, const std::function<v
 // Runs until every job is done or failed, by this process or another; with a progress line. Finished jobs that are
 // damaged run again. Raises Error if interrupted.
 void work_here(const JobList& list, const JobStore& store);
-// The same in `processes` processes, each started with `command`, which must call work_once() on the same jobs.
+// The same in one more process, beside one that calls work_here() and so looks for damaged jobs.
+void work_along(const JobList& list, const JobStore& store);
+// As work_here(), in `processes` processes, each started with `command`, which must call work_once() on the same jobs.
 void work_in_processes(const JobList& list, const JobStore& store, const std::vector<std::string>& command,
                        int64_t processes);
 

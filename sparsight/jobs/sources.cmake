@@ -3,4 +3,5 @@ light_sources(
   jobs/job_store.cpp
   jobs/plan.cpp
   jobs/run_jobs.cpp
+  jobs/shared_jobs.cpp
   jobs/slurm.cpp)

@@ -8,6 +8,7 @@
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
 #include "sparsight/io/run_folder.h"
+#include "sparsight/jobs/shared_jobs.h"
 #include "sparsight/jobs/slurm.h"
 #include "sparsight/reproduce/figure_settings.h"
 #include "sparsight/reproduce/results.h"
@@ -98,24 +99,15 @@ std::string run_text(const Figure& figure, const FigureRun& run) {
   return jobs_text(figure, run, read_data(figure.data, run));
 }
 
-FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
-  const FigureJobs jobs = make_jobs(figure, request.run, request.data);
-  const JobStore store = make_store(jobs);
-  warn_of_other_kernels(store.environment());
+namespace {
+
+// The outcome of jobs that are over.
+FigureOutcome outcome_of(const Figure& figure, const FigureJobs& jobs, const JobStore& store) {
   FigureOutcome outcome;
   outcome.figure = &figure;
   outcome.run = jobs.run;
   outcome.data = jobs.data;
   outcome.settings = figure_settings(figure, jobs.run);
-  const bool alone = figure.alone || request.processes <= 1 || request.worker_command.empty();
-  log_info(plan_text(plan_jobs(jobs.list, &store), alone ? 1 : request.processes));
-  for (const Json& job : jobs.list.settings) store.forget_failure(job);
-  if (alone) {
-    work_here(jobs.list, store);
-  } else {
-    work_in_processes(jobs.list, store, request.worker_command, request.processes);
-  }
-
   std::vector<Json> results;
   for (size_t i = 0; i < jobs.own.size(); ++i) {
     const Json job = jobs.list.settings[i];
@@ -134,6 +126,28 @@ FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
   outcome.table = make_table(figure, jobs.own, results, outcome.data.is_compared());
   outcome.claims = judged_claims(figure, outcome.table, outcome.run);
   return outcome;
+}
+
+}  // namespace
+
+FigureOutcome run_figure(const Figure& figure, const FigureRequest& request, dist::Group& group) {
+  const FigureJobs jobs = make_jobs(figure, request.run, request.data);
+  const JobStore store = shared_job_store(group, jobs.list, jobs.run.folder, jobs.of);
+  if (group.leads()) warn_of_other_kernels(store.environment());
+  const bool alone = figure.alone || group.size() > 1 || request.processes <= 1 || request.worker_command.empty();
+  const int64_t processes = figure.alone ? 1 : group.size() > 1 ? group.size() : alone ? 1 : request.processes;
+  log_info(plan_text(plan_jobs(jobs.list, &store), processes));
+  if (figure.alone && !group.leads()) return {};
+  if (alone)
+    work_with_ranks(jobs.list, store, group);
+  else
+    work_in_processes(jobs.list, store, request.worker_command, request.processes);
+  return group.leads() ? outcome_of(figure, jobs, store) : FigureOutcome();
+}
+
+FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
+  dist::Group alone;
+  return run_figure(figure, request, alone);
 }
 
 void work_on_figure(const Figure& figure, const FigureRun& run) {

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sparsight/dist/group.h"
 #include "sparsight/jobs/plan.h"
 #include "sparsight/reproduce/figure.h"
 
@@ -56,6 +57,9 @@ std::string run_text(const Figure& figure, const FigureRun& run);
 // At scale smoke no claim gets a verdict. Raises Error if interrupted, if data is missing, or if the folder belongs to
 // another figure, scale, other settings or other data.
 FigureOutcome run_figure(const Figure& figure, const FigureRequest& request);
+// The same with jobs shared out over the ranks of a group, which all see the folder; no other processes are started.
+// Rank 0 has the outcome; the others have nothing, but that their jobs are done.
+FigureOutcome run_figure(const Figure& figure, const FigureRequest& request, dist::Group& group);
 
 // The claims of a table with their verdicts, which scale smoke withholds: its numbers mean nothing.
 std::vector<Claim> judged_claims(const Figure& figure, const ResultTable& table, const FigureRun& run);

@@ -1,4 +1,4 @@
-"""Ranks that torchrun starts have the bits of one process. Skipped where torchrun or the build's gloo is missing."""
+"""Ranks that torchrun starts have the bits of one process, and its answers. Skipped where torchrun or the build's gloo is missing."""
 import os
 import pathlib
 import subprocess
@@ -27,6 +27,14 @@ def train(launcher, out, accumulate, folder):
     return (folder / out / "checkpoints/last.safetensors").read_bytes()
 
 
+def predict(launcher, folder):
+    environment = {key: value for key, value in os.environ.items() if key not in ("RANK", "WORLD_SIZE")}
+    command = [*launcher, str(PROGRAM), "predict", str(folder / "one"), str(folder / "images"), "--json"]
+    done = subprocess.run(command, capture_output=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
 def tensors(content):
     """What follows the header, which has the configuration."""
     return content[8 + int.from_bytes(content[:8], "little"):]
@@ -45,6 +53,10 @@ def main():
         assert tensors(one) == tensors(two), "two ranks have other bits than one process"
         other = train([], "other", 1, folder)
         assert tensors(one) != tensors(other), "the comparison cannot fail"
+        subprocess.run([str(PROGRAM), "data", "make", str(folder / "images"), "--set", "side=16", "--set", "classes=4",
+                        "--set", "train=130", "--set", "validation=8", "--set", "test=8", "--quiet"], check=True)
+        three = [*TORCHRUN, "--no-python", "--nproc-per-node", "3", "--master-port", "29614"]
+        assert predict(three, folder) == predict([], folder), "three ranks predict something else than one process"
     return 0
 
 

@@ -5,6 +5,7 @@ light_tests(
   io/checkpoint_test.cpp
   io/file_lock_test.cpp
   io/metrics_log_test.cpp
+  io/packed_folder_test.cpp
   io/run_folder_test.cpp
   io/safetensors_rows_test.cpp
   io/safetensors_test.cpp

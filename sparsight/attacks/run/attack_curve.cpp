@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include <ATen/TensorOperators.h>
 
@@ -11,6 +12,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/dist/rank_zero.h"
 #include "sparsight/eval/records.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/checked_json.h"
@@ -124,24 +126,30 @@ std::vector<std::string> listed_epsilons(const std::string& text) {
   return list;
 }
 
-Json run_attack_curve(const AttackRequest& request, const OnAttackResult& on_result) {
+Json run_attack_curve(const AttackRequest& request, const OnAttackResult& on_result, dist::Group& group) {
   const std::string folder = attack_folder(request);
   const std::vector<ListedAttack> attacks = listed_attacks(request, folder);
-  check_curve_folder(folder);
+  dist::from_rank_zero(group, [&] {
+    check_curve_folder(folder);
+    return std::string();
+  });
   const ImageShape shape = load_attacked(request, plan_attack(attacks.back().request)).loaded.shape;
   const int64_t values = shape.channels * shape.height * shape.width;
   check_radius(attacks.back().threat, values);
-  const NewFolders made(folder);
+  std::optional<NewFolders> made;
+  if (group.leads()) made.emplace(folder);
   Json curve, points = Json::array();
   std::vector<CurveAttack> results;
   for (const ListedAttack& attack : attacks) {
     log_info("epsilon ", printable(attack.request.epsilon), " (", results.size() + 1, " of ", attacks.size(), ")");
-    const Json result = run_attack(attack.request);
+    const Json result = run_attack(attack.request, {}, group);
+    if (!group.leads()) continue;
     if (curve.is_null()) curve = curve_description(request, result);
     points.push_back(curve_point(attack, result));
     results.push_back({attack.request.epsilon, attack.threat.epsilon, result.value("gradients", int64_t{0}) > 0,
                        robust_images(attack.request.out)});
   }
+  if (!group.leads()) return {};
   const double large = large_epsilon(attacks.back().threat.norm, values);
   curve["points"] = std::move(points);
   curve["warnings"] = curve_warnings(results, large);
@@ -155,6 +163,11 @@ Json run_attack_curve(const AttackRequest& request, const OnAttackResult& on_res
   write_file_atomically(folder + "/curve.html", attack_curve_page(curve));
   write_file_atomically(folder + "/curve.json", checked_json_file(curve));
   return curve;
+}
+
+Json run_attack_curve(const AttackRequest& request, const OnAttackResult& on_result) {
+  dist::Group alone;
+  return run_attack_curve(request, on_result, alone);
 }
 
 }  // namespace sparsight

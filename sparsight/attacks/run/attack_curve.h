@@ -19,5 +19,7 @@ std::vector<std::string> listed_epsilons(const std::string& text);
 // curve.json of request.epsilon, a list of at least two, by ascending epsilon. Raises what run_attack() does, and
 // UsageError for an epsilon that is given twice. on_result: gets it before its files are written.
 Json run_attack_curve(const AttackRequest& request, const OnAttackResult& on_result = {});
+// The same over the ranks of a group, as run_attack().
+Json run_attack_curve(const AttackRequest& request, const OnAttackResult& on_result, dist::Group& group);
 
 }  // namespace sparsight

@@ -52,6 +52,13 @@ void check_identity(const std::string& folder, const Json& found, const Json& wa
   }
 }
 
+std::string piece_name(int64_t first, int64_t last) {
+  char name[64];
+  std::snprintf(name, sizeof name, "%s/%09lld-%09lld", kPieces, static_cast<long long>(first),
+                static_cast<long long>(last));
+  return name;
+}
+
 // "A-B" of a piece's folder; nothing for other names.
 std::optional<PieceRange> range_of_name(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -147,11 +154,10 @@ std::vector<PieceRange> AttackFolder::pieces() const {
   return chain;
 }
 
-std::string AttackFolder::piece_path(int64_t first, int64_t last) const {
-  char name[64];
-  std::snprintf(name, sizeof name, "%s/%09lld-%09lld", kPieces, static_cast<long long>(first),
-                static_cast<long long>(last));
-  return file(name);
+std::string AttackFolder::piece_path(int64_t first, int64_t last) const { return file(piece_name(first, last)); }
+
+std::string AttackFolder::state_path(const std::string& folder, int64_t first, int64_t last) {
+  return folder + "/" + piece_name(first, last) + ".state";
 }
 
 std::optional<Json> AttackFolder::result() const {

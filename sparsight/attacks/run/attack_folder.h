@@ -47,7 +47,8 @@ class AttackFolder {
   // Those done so far, each beginning where the one before ends, the first at image 0.
   std::vector<PieceRange> pieces() const;
   std::string piece_path(int64_t first, int64_t last) const;
-  std::string state_path(int64_t first, int64_t last) const { return piece_path(first, last) + ".state"; }
+  // state_path() of an attack in another folder.
+  static std::string state_path(const std::string& folder, int64_t first, int64_t last);
 
   // Nothing unless the attack is finished. Raises Error for a damaged file.
   std::optional<Json> result() const;

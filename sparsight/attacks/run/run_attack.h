@@ -5,6 +5,7 @@
 
 #include "sparsight/attacks/run/attack_request.h"
 #include "sparsight/core/options.h"
+#include "sparsight/dist/group.h"
 
 namespace sparsight {
 
@@ -18,5 +19,9 @@ using OnAttackResult = std::function<void(const Json& result)>;
 // finished one is only read again. Raises UsageError for a request that makes no sense for this model, Error for a
 // folder of another attack, damaged files, files that cannot be written, and on Ctrl-C.
 Json run_attack(const AttackRequest& request, const OnAttackResult& on_result = {});
+// The same with images shared out over the ranks of a group, with the files and records of one process. Rank 0 alone
+// reads and writes the folder and has the result; the others return null. A rank that finds the folder too, on a disk
+// that they share, saves there how far its images are.
+Json run_attack(const AttackRequest& request, const OnAttackResult& on_result, dist::Group& group);
 
 }  // namespace sparsight

@@ -36,7 +36,7 @@ TEST(AttackFolder, APieceAStateAnInterruptAndAResultKeepIt) {
     AttackFolder begun(folder.path("within"), {{"seed", 1}});
     begun.begin(16, 1000);
     fs::create_directories(folder.path("within/pieces"));
-    folder.write("within/pieces/" + fs::path(begun.state_path(0, 16)).filename().string(), "");
+    folder.write("within/pieces/" + fs::path(AttackFolder::state_path(begun.path(), 0, 16)).filename().string(), "");
     EXPECT_TRUE(begun.pieces().empty());
   }
   EXPECT_EQ(AttackFolder(folder.path("within"), {{"seed", 1}}).batch(), 16);
