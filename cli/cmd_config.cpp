@@ -5,6 +5,7 @@
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/cost/convention.h"
+#include "sparsight/cost/ranks_cost.h"
 
 namespace sparsight::cli {
 namespace {
@@ -26,13 +27,47 @@ void add_check(CLI::App& config) {
   verb->callback([arguments] { run_config_check(*arguments); });
 }
 
-void add_cost(CLI::App& config) {
+void add_ranks_options(CLI::App& verb, ConfigCostArguments& arguments) {
+  CLI::Option* ranks = verb.add_option("--ranks", arguments.ranks,
+                                       "Print what a training step takes on so many ranks, data and expert parallel: "
+                                       "1,2,4,8, or the doublings of a range, 1..1000")
+                           ->type_name("LIST");
+  std::string names;
+  for (const Network& network : networks()) names += cat("\n  ", network.name, ": ", network.summary);
+  verb.add_option("--network", arguments.networks, "Networks between ranks (default: all):" + names)
+      ->delimiter(',')
+      ->needs(ranks)
+      ->type_name("NAME ...");
+  CLI::Option* rate = verb.add_option("--flops-per-second", arguments.flops_per_second,
+                                      "FLOP/s of a rank in training (default: what this machine does in matrix "
+                                      "products)")
+                          ->needs(ranks)
+                          ->check(CLI::Range(1.0, 1e18))
+                          ->type_name("RATE");
+  verb.add_option("--step-seconds", arguments.step_seconds, "Seconds of a step on one rank, as measured")
+      ->needs(ranks)
+      ->excludes(rate)
+      ->check(CLI::Range(1e-9, 1e9))
+      ->type_name("S");
+  verb.add_option("--format", arguments.format, "Format of the result of --ranks")
+      ->needs(ranks)
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_cost(CLI::App& app) {
   const auto arguments = std::make_shared<ConfigCostArguments>();
-  CLI::App* verb = add_verb(config, "cost",
+  CLI::App* verb = add_verb(app, "cost",
                             "Print the cost of each part of the model: parameters (total and per token), weight bytes, "
-                            "multiply-adds and elementwise operations per image",
-                            "sparsight config cost configs/demo.toml --image 1,32,32 --classes 12\n"
-                            "sparsight config cost configs/pmoe/wrn.toml --image 3,64,64 --flops flops_elementwise");
+                            "multiply-adds and elementwise operations per image; with --ranks, of a step on several "
+                            "ranks",
+                            "sparsight cost configs/demo.toml --image 1,32,32 --classes 12\n"
+                            "sparsight cost configs/pmoe/wrn.toml --image 3,64,64 --flops flops_elementwise\n"
+                            "sparsight cost configs/demo.toml --image 1,32,32 --ranks 1..1000\n"
+                            "sparsight cost configs/demo.toml --image 1,32,32 --ranks 1,2,4 --network 10gbe "
+                            "--step-seconds 0.2");
   arguments->config.declare(verb);
   verb->add_option("--image", arguments->image, "Channels, height and width of the images")
       ->delimiter(',')
@@ -42,11 +77,16 @@ void add_cost(CLI::App& config) {
   std::string conventions;
   for (const CostConvention& c : cost_conventions()) conventions += cat("\n  ", c.name, ": ", c.summary);
   verb->add_option("--flops", arguments->flops, "What to count as FLOPs per image:" + conventions);
+  add_ranks_options(*verb, *arguments);
   verb->callback([arguments] {
     cost_convention(arguments->flops);  // an unknown name is an error before the configuration is read
+    if (!arguments->ranks.empty()) parse_ranks(arguments->ranks);
+    for (const std::string& name : arguments->networks) find_network(name);
     run_config_cost(*arguments);
   });
 }
+
+namespace {
 
 void add_catalogue(CLI::App& config) {
   CLI::App* verb = add_verb(config, "catalogue", "Print the names of all settings and components as a JSON object",

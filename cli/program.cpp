@@ -41,6 +41,7 @@ void add_program(CLI::App& app) {
   add_moe(app);
   add_data(app);
   add_config(app);
+  add_cost(app);
   add_bench(app);
   add_doctor(app);
   add_version(app);

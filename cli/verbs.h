@@ -24,6 +24,7 @@ void add_bench(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_config(CLI::App& app);
+void add_cost(CLI::App& app);  // also of config
 void add_data(CLI::App& app);
 void add_dg(CLI::App& app);
 void add_doctor(CLI::App& app);

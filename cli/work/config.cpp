@@ -29,6 +29,7 @@ void run_config_check(const ConfigArguments& arguments) {
 }
 
 void run_config_cost(const ConfigCostArguments& arguments) {
+  if (!arguments.ranks.empty()) return run_ranks_cost(arguments);
   const std::vector<int64_t>& image = arguments.image;
   const ImageShape shape{image[0], image[1], image[2], arguments.classes};
   const Json config = resolved_config(arguments.config);

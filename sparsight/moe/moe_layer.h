@@ -72,6 +72,8 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
 
   const std::string& path() const { return path_; }
   int64_t expert_count() const { return expert_count_; }
+  int64_t width() const { return width_; }      // D, of the rows that experts get
+  int64_t outputs() const { return outputs_; }  // of those that they return
   Router* own_router() override { return router_.get(); }
   const std::string& routing_name() const override { return path_; }
   RoutingPolicy& policy() override { return policy_; }

@@ -4,7 +4,9 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "sparsight/core/options.h"
 #include "tests/support/paths.h"
 #include "tests/support/program.h"
 
@@ -82,6 +84,54 @@ TEST(ConfigVerb, P30_TellsWhatAModelCosts) {
                                  "model.patch=32", "--set", "model.stem=[]", "--set", "model.mlp_ratio=4", "--set",
                                  "moe.blocks=[]", "--flops", "flops_elementwise"}),
               "FLOPs per image: 617,814,760");
+}
+
+// GMoE-S/16 with six experts in two blocks: 197 tokens of width 384, each to one expert of 2 (384 1536) products, whose
+// 1,181,568 parameters are 384 1536 + 1536 + 1536 384 + 384.
+TEST(ConfigVerb, CostsOfRanksComeFromTheModelsRows) {
+  const ProgramResult result = run_program({"cost",
+                                            "--set",
+                                            "model.size=small",
+                                            "--set",
+                                            "model.patch=16",
+                                            "--set",
+                                            "moe.blocks=[-2,-1]",
+                                            "--set",
+                                            "moe.experts=6",
+                                            "--set",
+                                            "router.name=cosine",
+                                            "--set",
+                                            "router.k=1",
+                                            "--set",
+                                            "loader.batch=32",
+                                            "--image",
+                                            "3,224,224",
+                                            "--classes",
+                                            "1000",
+                                            "--ranks",
+                                            "1..6",
+                                            "--step-seconds",
+                                            "1",
+                                            "--format",
+                                            "json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json.at("compute_seconds"), 1);
+  ASSERT_EQ(json.at("networks").size(), 3u);
+  std::string assumptions;
+  for (const Json& line : json.at("assumptions")) assumptions += line.get<std::string>() + "\n";
+  EXPECT_SAYS(assumptions,
+              "blocks.11.mlp: 7,089,408 parameters of 6 experts; 197.0 rows of an image travel, 384 "
+              "numbers there and 384 back");
+  const Json& rows = json.at("networks")[0].at("ranks");
+  ASSERT_EQ(rows.size(), 4u);  // 1, 2, 4, 6
+  EXPECT_EQ(rows[0].at("best"), "none");
+  EXPECT_FALSE(rows[1].at("expert").is_null());
+  EXPECT_TRUE(rows[2].at("expert").is_null());  // 4 does not divide 6
+  EXPECT_EQ(rows[2].at("both").at("expert_ranks"), 2);
+  // Each rank has one of six experts in two blocks, and all the rest.
+  const auto data = rows[3].at("data").at("parameters").get<int64_t>();
+  EXPECT_EQ(rows[3].at("expert").at("parameters"), data - 2 * 5 * 1'181'568);
 }
 
 TEST(ConfigVerb, AnUnknownConventionOfCostIsAnError) {

@@ -23,7 +23,7 @@ train --clip-norm=1 | predict | predict r | predict r i --top 0 | predict r i --
 predict r i --checkpoint first | predict r i --jsno | eval r --split all | eval r --weights | report r --format pdf
 report r --format csv --baseline q | reproduce show | reproduce pmoe/fig4 x | reproduce a.toml --scale smoke
 reproduce pmoe/fig4 --plan --slurm x | reproduce x --tasks 3 | reproduce x --data /nosuch | moe f --grid 1
-moe f --grid 1,2,3 | config cost --classes 1 | config cost --flops nosuch | data make d --layout x
+moe f --grid 1,2,3 | config cost --classes 1 | config cost --flops nosuch | cost --ranks 0 | cost --network x | data make d --layout x
 explain r --examples 65 | --log-json train --nosuch | --quiet frob
 """
 
