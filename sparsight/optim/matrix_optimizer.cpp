@@ -24,6 +24,11 @@ MatrixOptimizer::MatrixOptimizer(const VectorAdam& adam, double weight_decay, co
   }
 }
 
+// The matrices of a stack, such as those of experts, are updated each by itself.
+bool MatrixOptimizer::mixes_slices(size_t index) const {
+  return matrix_[index] && parameters()[index].value.dim() != 3;
+}
+
 void MatrixOptimizer::add_vector_states() {
   const auto of_vectors = [this](size_t i) {
     return matrix_[i] ? at::Tensor() : at::zeros_like(parameters()[i].value, at::MemoryFormat::Contiguous);

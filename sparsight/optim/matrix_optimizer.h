@@ -24,6 +24,7 @@ class MatrixOptimizer : public Optimizer {
   // Matrices are the parameters with at least two axes longer than 1 whose names contain none of `others`.
   MatrixOptimizer(const VectorAdam& adam, double weight_decay, const std::vector<std::string>& others,
                   std::vector<OptimizedParameter> parameters);
+  bool mixes_slices(size_t index) const override;
 
  protected:
   bool is_matrix(size_t index) const { return matrix_[index]; }

@@ -46,6 +46,8 @@ class Optimizer {
   void load_state(const NamedTensors& tensors);
 
   const std::vector<OptimizedParameter>& parameters() const { return parameters_; }
+  // Whether the update of a slice of the parameter's first axis depends on the other slices.
+  virtual bool mixes_slices(size_t) const { return false; }
 
  protected:
   // Adds one state tensor per parameter, zero at the start, of the parameter's shape (or a scalar).

@@ -1,7 +1,6 @@
 #include "sparsight/train/training_setup.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "sparsight/catalogue/dist_options.h"
@@ -97,26 +96,6 @@ dist::ExpertRanks expert_ranks(const Json& resolved, const dist::GroupPtr& group
   return ranks;
 }
 
-// An optimiser that takes the biases [E,O] of a layer's experts for one matrix would see only a part of it.
-void check_optimizer(const Json& resolved, const ImageModel& model) {
-  const std::map<std::string, std::string> exceptions{{"factored_adam", "full"}, {"muon", "others"}};
-  const Json& optimizer = resolved.at("optimizer");
-  const SpreadParameters spread(model);
-  const auto found = exceptions.find(optimizer.at("name").get<std::string>());
-  if (spread.empty() || found == exceptions.end()) return;
-  const Json& others = optimizer.at(found->second);
-  for (const auto& item : model.named_parameters()) {
-    const std::string& name = item.key();
-    if (item.value().dim() != 2 || !spread.contains(name)) continue;
-    const bool excepted = std::ranges::any_of(
-        others, [&](const Json& part) { return name.find(part.get<std::string>()) != std::string::npos; });
-    if (!excepted)
-      fail_usage("optimizer.", found->second, " = ", others.dump(), " lets ", found->first, " take ", name,
-                 " for one matrix of all experts, of which each process has only a part; add \"experts.b\" to it, or "
-                 "set dist.expert_parallel = 1");
-  }
-}
-
 // The model for its training. Weights that train.init_from changes to fit the model, or makes of a dense model's, are
 // made for all experts; of these a rank then takes its own.
 void make_training_model(TrainingSetup& setup, const dist::ExpertRanks& ranks, bool fresh, const DataSet& data,
@@ -205,7 +184,6 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSp
   const at::Tensor super_classes = guidance(resolved, setup.data);
   check_ranks(setup);
   make_training_model(setup, expert_ranks(resolved, group), fresh, *splits.train, eval_transforms);
-  check_optimizer(resolved, *setup.model);
   setup.algorithm = make_component(
       algorithms(), resolved, "algorithm",
       AlgorithmContext{setup.config, setup.run, setup.train, setup.data, super_classes, setup.model, group});

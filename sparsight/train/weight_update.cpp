@@ -15,6 +15,16 @@ namespace {
 
 constexpr std::string_view kOwnTensors = "own/";
 
+// A rank has only some slices of a spread parameter.
+void check_takes_spread(const Optimizer& optimizer, const SpreadParameters& spread, const std::string& name) {
+  for (size_t i = 0; i < optimizer.parameters().size(); ++i)
+    if (const std::string& parameter = optimizer.parameters()[i].name;
+        spread.contains(parameter) && optimizer.mixes_slices(i))
+      fail_usage(name, " takes ", parameter,
+                 " for one matrix of all experts, of which each process has only a part; except it by a part of its "
+                 "name, such as \"experts.b\", or set dist.expert_parallel = 1");
+}
+
 }  // namespace
 
 std::optional<AverageRule> average_rule(const TrainOptions& train) {
@@ -48,6 +58,7 @@ WeightUpdate::WeightUpdate(const AlgorithmContext& context, const WeightUpdateOp
     parameters.push_back(parameter);
   }
   optimizer_ = make_optimizer(context, std::move(parameters));
+  check_takes_spread(*optimizer_, spread_names_, config_["optimizer"]["name"].get<std::string>());
 }
 
 void WeightUpdate::reset_optimizer() {

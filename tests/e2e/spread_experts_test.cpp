@@ -194,9 +194,9 @@ TEST_F(SpreadExperts, WhatCannotBeSpreadSaysWhatToDo) {
                  "--processes 2 or a multiple of it, or set dist.expert_parallel = 1");
   expect_refused(2, {"moe.experts=3"}, "dist.expert_parallel = 2 cannot spread 3 experts equally");
   expect_refused(2, {"optimizer.name=factored_adam", "optimizer.full=[]"},
-                 "lets factored_adam take blocks.1.mlp.experts.b1 for one matrix of all experts");
+                 "factored_adam takes blocks.1.mlp.experts.b1 for one matrix of all experts");
   expect_refused(2, {"optimizer.name=muon", "optimizer.others=[]"},
-                 "lets muon take blocks.1.mlp.experts.b1 for one matrix of all experts");
+                 "muon takes blocks.1.mlp.experts.b1 for one matrix of all experts");
   expect_refused(2, {"experts.name=conv", "experts.channels=2", "experts.kernel=4", "experts.output=signs"},
                  "the tensor w2 of the experts of blocks.1.mlp is no parameter with one slice per expert");
 }

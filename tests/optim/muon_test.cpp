@@ -105,6 +105,17 @@ TEST(Muon, UpdatesEachExpertByItself) {
   }
 }
 
+// Whether a rank with some slices of a parameter could update them alone.
+TEST(Muon, MixesTheRowsOfAMatrixButNoExperts) {
+  const at::Tensor experts = at::zeros({3, 4, 5}), biases = at::zeros({3, 4}), bias = at::zeros({4});
+  const auto muon =
+      make({{"experts.w1", experts}, {"experts.b1", biases}, {"bias", bias}}, {{"others", Json::array()}});
+  EXPECT_FALSE(muon->mixes_slices(0));
+  EXPECT_TRUE(muon->mixes_slices(1));
+  EXPECT_FALSE(muon->mixes_slices(2));
+  EXPECT_FALSE(make({{"experts.b1", biases}})->mixes_slices(0));  // excepted by default
+}
+
 // Adam's first step is lr times the sign of the gradient, here 0.1 of 0.02.
 TEST(Muon, UpdatesVectorsAndNamedMatricesAsAdamW) {
   for (const std::string name : {"norm.weight", "head.weight"}) {
