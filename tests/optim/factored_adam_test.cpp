@@ -6,11 +6,12 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "sparsight/optim/optimizer.h"
+#include "tests/optim/one_step.h"
 
 namespace sparsight::factored_adam_test {
 namespace {
 
+using testing::expect_near, testing::step;
 using Doubles = std::vector<double>;
 
 at::Tensor matrix(const Doubles& values, at::ScalarType type) {
@@ -25,20 +26,6 @@ at::Tensor find_state(const Optimizer& optimizer, const std::string& name) {
   for (const auto& [key, tensor] : optimizer.state())
     if (key == name) return tensor;
   return {};
-}
-
-// The change of `value` in one step with this gradient.
-at::Tensor step(Optimizer& optimizer, const at::Tensor& value, const at::Tensor& gradient, double lr) {
-  const at::Tensor before = value.clone();
-  value.mutable_grad() = gradient;
-  optimizer.step(lr);
-  return value - before;
-}
-
-void expect_near(const at::Tensor& got, const Doubles& expected, double tolerance) {
-  const at::Tensor flat = got.to(at::kDouble).reshape({-1});
-  ASSERT_EQ(flat.numel(), static_cast<int64_t>(expected.size()));
-  for (int64_t i = 0; i < flat.numel(); ++i) EXPECT_NEAR(flat[i].item<double>(), expected[i], tolerance) << i;
 }
 
 // The worked example of the specification: G, then G / 2, beta2 = 0.999, lr = 0.01.

@@ -10,26 +10,16 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "tests/optim/one_step.h"
+
 namespace sparsight::muon_test {
 namespace {
 
+using testing::expect_near, testing::step;
 using Doubles = std::vector<double>;
 
 std::shared_ptr<Optimizer> make(std::vector<OptimizedParameter> parameters, const Json& settings = {}) {
   return optimizers().make("muon", settings, "optimizer", std::move(parameters));
-}
-
-at::Tensor step(Optimizer& optimizer, const at::Tensor& value, const at::Tensor& gradient, double lr) {
-  const at::Tensor before = value.clone();
-  value.mutable_grad() = gradient;
-  optimizer.step(lr);
-  return value - before;
-}
-
-void expect_near(const at::Tensor& got, const Doubles& expected, double tolerance) {
-  const at::Tensor flat = got.to(at::kDouble).reshape({-1});
-  ASSERT_EQ(flat.numel(), static_cast<int64_t>(expected.size()));
-  for (int64_t i = 0; i < flat.numel(); ++i) EXPECT_NEAR(flat[i].item<double>(), expected[i], tolerance) << i;
 }
 
 const Doubles kGradient{.1, -.2, .3, .4, 0, -.1};
