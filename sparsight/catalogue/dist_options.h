@@ -8,6 +8,7 @@ namespace sparsight {
 struct DistOptions {
   int64_t expert_parallel = 1;
   bool exact = false;
+  bool shard_optimizer = false;
   void declare(OptionSet& set);
 };
 

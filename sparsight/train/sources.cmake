@@ -16,6 +16,7 @@ torch_sources(
   train/initial_weights.cpp
   train/loss_step.cpp
   train/minibatch_report.cpp
+  train/optimizer_shards.cpp
   train/register_algorithms.cpp
   train/run_config.cpp
   train/spread_checkpoint.cpp

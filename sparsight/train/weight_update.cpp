@@ -4,6 +4,7 @@
 
 #include <ATen/ops/full.h>
 
+#include "sparsight/catalogue/dist_options.h"
 #include "sparsight/core/config.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/weights.h"
@@ -23,6 +24,12 @@ void check_takes_spread(const Optimizer& optimizer, const SpreadParameters& spre
       fail_usage(name, " takes ", parameter,
                  " for one matrix of all experts, of which each process has only a part; except it by a part of its "
                  "name, such as \"experts.b\", or set dist.expert_parallel = 1");
+}
+
+// One process has nothing to share out.
+bool shards_optimizer(const AlgorithmContext& context) {
+  if (!context.config.contains("dist")) return false;  // checkpoints from before the section existed
+  return context.group->size() > 1 && read_section<DistOptions>(context.config, "dist").shard_optimizer;
 }
 
 }  // namespace
@@ -57,8 +64,20 @@ WeightUpdate::WeightUpdate(const AlgorithmContext& context, const WeightUpdateOp
     everywhere_.push_back(parameter.value);
     parameters.push_back(parameter);
   }
+  if (shards_optimizer(context)) {
+    if (!spread_names_.empty())
+      fail_usage(
+          "dist.shard_optimizer is for parameters that every process has, and dist.expert_parallel spreads the "
+          "experts; set one of them");
+    shards_.emplace(context.group, std::move(parameters));
+    parameters = shards_->own();
+  }
   optimizer_ = make_optimizer(context, std::move(parameters));
   check_takes_spread(*optimizer_, spread_names_, config_["optimizer"]["name"].get<std::string>());
+}
+
+void WeightUpdate::zero_grad() {
+  for (const at::Tensor& parameter : trainable_) parameter.mutable_grad().reset();
 }
 
 void WeightUpdate::reset_optimizer() {
@@ -79,6 +98,7 @@ bool WeightUpdate::step(const UpdateContext& context, const std::vector<Routing>
   optimizer_->step({.lr = lr(context),
                     .gradient_factor = clip_norm_ > 0 ? clip_factor(norm, clip_norm_) : 1,
                     .average_share = average_ && last ? average_->share(updates) : 0});
+  if (shards_) shards_->exchange(average_ && last);
   post_step_update(*model_, routings);
   if (average_ && last) average_->update(updates);
   return true;
@@ -86,7 +106,7 @@ bool WeightUpdate::step(const UpdateContext& context, const std::vector<Routing>
 
 AlgorithmState WeightUpdate::state() const {
   AlgorithmState state;
-  add_tensors(state, kOptimizerTensors, optimizer_->state());
+  add_tensors(state, kOptimizerTensors, shards_ ? shards_->gather(optimizer_->state()) : optimizer_->state());
   if (average_) add_tensors(state, kAverageTensors, average_->tensors());
   for (const OptimizedParameter& parameter : own_)
     state.tensors.emplace_back(cat(kOwnTensors, parameter.name), parameter.value.detach());
@@ -94,7 +114,8 @@ AlgorithmState WeightUpdate::state() const {
 }
 
 void WeightUpdate::load_state(const AlgorithmState& state) {
-  optimizer_->load_state(tensors_under(kOptimizerTensors, state.tensors));
+  const NamedTensors saved = tensors_under(kOptimizerTensors, state.tensors);
+  optimizer_->load_state(shards_ ? shards_->own_part(saved) : saved);
   if (average_) average_->load(tensors_under(kAverageTensors, state.tensors));
   NamedTensors own;
   for (const OptimizedParameter& parameter : own_) own.emplace_back(parameter.name, parameter.value);

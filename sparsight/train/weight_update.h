@@ -6,6 +6,7 @@
 
 #include "sparsight/models/spread_experts.h"
 #include "sparsight/train/algorithm.h"
+#include "sparsight/train/optimizer_shards.h"
 
 namespace sparsight {
 
@@ -20,7 +21,7 @@ class WeightUpdate {
  public:
   explicit WeightUpdate(const AlgorithmContext& context, const WeightUpdateOptions& options = {});
 
-  void zero_grad() { optimizer_->zero_grad(); }
+  void zero_grad();
   // Whether some router has a post-step update from the routings; otherwise step() needs no routings.
   bool needs_routings() const { return needs_routings_; }
   double lr(const UpdateContext& context) const { return base_lr_ * context.lr_factor; }
@@ -51,8 +52,9 @@ class WeightUpdate {
 
   std::shared_ptr<ImageModel> model_;
   std::vector<OptimizedParameter> own_;
-  Json config_;  // the section [optimizer]
-  std::shared_ptr<Optimizer> optimizer_;
+  Json config_;                            // the section [optimizer]
+  std::optional<OptimizerShards> shards_;  // where ranks share out the optimiser
+  std::shared_ptr<Optimizer> optimizer_;   // of the own shard
   std::vector<at::Tensor> trainable_;
   std::vector<at::Tensor> everywhere_, spread_;
   std::optional<WeightAverage> average_;

@@ -88,14 +88,16 @@ TEST_P(Ranks, G50_HaveTheBitsOfOneProcess) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, Ranks,
-    ::testing::Values(Case{"batch_norm", {"model.stem=[8]", "model.stem_blocks=1", "model.stem_norm=batch"}},
-                      Case{"noisy_router", {"router.name=noisy_topk", "losses.importance=0.1", "losses.load=0.1"}},
-                      Case{"capacity", {"capacity.factor=1", "capacity.group=17"}},
-                      Case{"hash", {"router.name=hash", "router.k=1"}},
-                      Case{"sigmoid_bias", {"router.name=sigmoid_bias"}},
-                      Case{"balanced", {"router.name=balanced_batchwise"}}, Case{"soft_moe", {"router.name=soft_moe"}},
-                      Case{"sgd", {"optimizer.name=sgd"}},
-                      Case{"domains", {"loader.per_domain=true", "loader.batch=8"}}),
+    ::testing::Values(
+        Case{"batch_norm", {"model.stem=[8]", "model.stem_blocks=1", "model.stem_norm=batch"}},
+        Case{"noisy_router", {"router.name=noisy_topk", "losses.importance=0.1", "losses.load=0.1"}},
+        Case{"capacity", {"capacity.factor=1", "capacity.group=17"}}, Case{"hash", {"router.name=hash", "router.k=1"}},
+        Case{"sigmoid_bias", {"router.name=sigmoid_bias"}}, Case{"balanced", {"router.name=balanced_batchwise"}},
+        Case{"soft_moe", {"router.name=soft_moe"}}, Case{"sgd", {"optimizer.name=sgd"}},
+        Case{"sharded_adamw", {"dist.shard_optimizer=true", "train.ema_decay=0.9", "train.clip_norm=0.1"}},
+        Case{"sharded_factored_adam", {"dist.shard_optimizer=true", "optimizer.name=factored_adam"}},
+        Case{"sharded_muon", {"dist.shard_optimizer=true", "optimizer.name=muon", "train.swa_start=2"}},
+        Case{"domains", {"loader.per_domain=true", "loader.batch=8"}}),
     [](const auto& test) { return test.param.name; });
 
 TEST_F(Ranks, AKilledRankIsStartedAgainAndTheBitsAreThoseOfAnUnbrokenRun) {
@@ -142,6 +144,22 @@ TEST_F(Ranks, ARunGoesOnWithAnotherNumberOfRanks) {
     EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
     expect_same_run(run, whole);
   }
+}
+
+TEST_F(Ranks, AShardedOptimizerGoesOnWithAnotherNumberOfRanks) {
+  const std::vector<std::string> settings{"train.epochs=10", "dist.shard_optimizer=true", "train.ema_decay=0.9"};
+  const std::string whole = train("whole", 0, 6, settings), run = folder_.path("run");
+  std::vector<std::string> arguments{"train", tiny_config(folder_), "--out", run, "--processes", "2"},
+      more = flags(settings);
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  arguments.insert(arguments.end(), {"--set", "train.accumulate=3"});
+  Program stopped(arguments);
+  ASSERT_TRUE(wait_until([&] { return saved_step(run) >= 2; }));
+  stopped.send(SIGINT);
+  ASSERT_EQ(stopped.wait().exit_code, 1);
+  const ProgramResult resumed = run_program({"train", "--resume", run, "--processes", "3"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  expect_same_run(run, whole);
 }
 
 TEST_F(Ranks, EvaluationsHaveTheResultsAndRecordsOfOneProcess) {
