@@ -181,7 +181,8 @@ TEST(ConfigVerb, UnknownNamesComeWithTheNearest) {
 }
 
 TEST(ConfigVerb, OverridesOfAnotherForm) {
-  EXPECT_SAYS(complaint("", {"epochs=1"}), "section.key=value");
+  EXPECT_SAYS(complaint("", {"epochs=1"}), "did you mean \"train.epochs=1\"?");
+  EXPECT_SAYS(complaint("", {"epocs=1"}), "section.key=value");
   EXPECT_SAYS(complaint("", {"train.epochs"}), "section.key=value");
 }
 

@@ -96,7 +96,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"soft_moe", {"router.name=soft_moe"}}, Case{"sgd", {"optimizer.name=sgd"}},
         Case{"sharded_adamw", {"dist.shard_optimizer=true", "train.ema_decay=0.9", "train.clip_norm=0.1"}},
         Case{"sharded_factored_adam", {"dist.shard_optimizer=true", "optimizer.name=factored_adam"}},
-        Case{"sharded_muon", {"dist.shard_optimizer=true", "optimizer.name=muon", "train.swa_start=2"}},
+        Case{"sharded_muon",
+             {"dist.shard_optimizer=true", "optimizer.name=muon", "train.ema_decay=0", "train.swa_start=2"}},
         Case{"domains", {"loader.per_domain=true", "loader.batch=8"}}),
     [](const auto& test) { return test.param.name; });
 
