@@ -1,4 +1,5 @@
 // Experts that no token chose: their weights are not read, and an optimiser step treats their gradient as 0.
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -7,7 +8,7 @@
 
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/nn/init.h"
-#include "sparsight/optim/optimizer.h"
+#include "sparsight/optim/muon.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
@@ -133,12 +134,20 @@ State after_zero_gradient(const std::string& optimizer, State s) {
     p = (1 - kRate * kDecay) * p;
     return s;
   }
+  if (optimizer == "muon" && s.count("momentum")) {  // a matrix: its direction stays, whatever the momentum's size
+    const double scale = std::sqrt(std::max(1.0, static_cast<double>(p.size(-2)) / static_cast<double>(p.size(-1))));
+    p = (1 - kRate * kDecay) * p - kRate * scale * orthogonalize(s["momentum"], 5);
+    s["momentum"] = 0.95 * s["momentum"];
+    return s;
+  }
+  const bool muon = optimizer == "muon";  // its vectors have a tenth of the rate, and betas 0.9 and 0.95
+  const double rate = muon ? 0.1 * kRate : kRate, beta2 = muon ? 0.95 : 0.999;
   const at::Tensor gradient = optimizer == "adam" ? kDecay * p : torch::zeros_like(p);  // decay joins the gradient
-  if (optimizer != "adam") p = (1 - kRate * kDecay) * p;                                // or shrinks the parameter
+  if (optimizer != "adam") p = (1 - rate * kDecay) * p;                                 // or shrinks the parameter
   s["exp_avg"] = 0.9 * s["exp_avg"] + 0.1 * gradient;
-  s["exp_avg_sq"] = 0.999 * s["exp_avg_sq"] + 0.001 * gradient.square();
-  const at::Tensor mean = s["exp_avg"] / (1 - 0.9 * 0.9), square = s["exp_avg_sq"] / (1 - 0.999 * 0.999);
-  p = p - kRate * mean / (square.sqrt() + 1e-8);
+  s["exp_avg_sq"] = beta2 * s["exp_avg_sq"] + (1 - beta2) * gradient.square();
+  const at::Tensor mean = s["exp_avg"] / (1 - 0.9 * 0.9), square = s["exp_avg_sq"] / (1 - beta2 * beta2);
+  p = p - rate * mean / (square.sqrt() + 1e-8);
   return s;
 }
 
