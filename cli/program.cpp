@@ -32,6 +32,7 @@ void add_program(CLI::App& app) {
   add_predict(app);
   add_explain(app);
   add_export(app);
+  add_serve(app);
   add_inspect(app);
   add_weights(app);
   add_report(app);

@@ -37,6 +37,7 @@ void add_moe(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_report(CLI::App& app);
 void add_reproduce(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_superclass(CLI::App& app);
 void add_train(CLI::App& app);
 void add_version(CLI::App& app);

@@ -13,6 +13,7 @@
 #include "cli/cmd_predict.h"
 #include "cli/cmd_report.h"
 #include "cli/cmd_reproduce.h"
+#include "cli/cmd_serve.h"
 #include "cli/cmd_superclass.h"
 #include "cli/cmd_train.h"
 #include "cli/cmd_weights.h"
@@ -51,6 +52,7 @@ void run_moe(const MoeArguments&) { start_full_program(); }
 void run_predict(const PredictArguments&) { start_full_program(); }
 void run_report(const ReportArguments&) { start_full_program(); }
 void run_reproduce(const ReproduceArguments&) { start_full_program(); }
+void run_serve(const ServeArguments&) { start_full_program(); }
 void run_superclass(const SuperclassArguments&) { start_full_program(); }
 void run_superclass_compare(const SuperclassCompareArguments&) { start_full_program(); }
 void run_superclass_train(const SuperclassTrainArguments&) { start_full_program(); }
