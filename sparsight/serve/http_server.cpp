@@ -64,7 +64,7 @@ class RefusedConnections {
   std::deque<std::pair<int, std::chrono::steady_clock::time_point>> open_;
 };
 
-void write_answer(HttpAnswer answer, httplib::Response& response) {
+void write_answer(const HttpAnswer& answer, httplib::Response& response) {
   response.status = answer.status;
   response.headers.erase("Content-Type");
   for (const auto& [name, value] : answer.headers) response.set_header(name, value);
@@ -136,7 +136,7 @@ HttpServer::Implementation::Implementation(Service& service, const ListenOptions
                             const httplib::ContentReader& read) { with_body(request, response, read); });
   set_error_handler(httplib::Server::Handler(
       [this](const httplib::Request& request, httplib::Response& response) { complete_error(request, response); }));
-  set_exception_handler([](const httplib::Request&, httplib::Response& response, std::exception_ptr) {
+  set_exception_handler([](const httplib::Request&, httplib::Response& response, const std::exception_ptr&) {
     write_answer(error_answer(500, "the request could not be answered"), response);
   });
   bind();
@@ -227,7 +227,7 @@ HandlerResponse HttpServer::Implementation::before_body(const httplib::Request& 
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - exchange.begin;
   service_.metrics().add_request(service_.route_name(asked), answer->status, seconds.count());
   exchange.stream->begin_answer(options_.timeout);
-  write_answer(std::move(*answer), response);
+  write_answer(*answer, response);
   return HandlerResponse::Handled;
 }
 
@@ -253,11 +253,11 @@ void HttpServer::Implementation::with_body(const httplib::Request& request, http
   else if (!whole)
     answer = error_answer(400, "the body is cut short or not encoded as its head says");
   else
-    answer = service_.answer_body(asked, std::move(body));
+    answer = service_.answer_body(asked, body);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - exchange.begin;
   service_.metrics().add_request(service_.route_name(asked), answer.status, seconds.count());
   exchange.stream->begin_answer(options_.timeout);
-  write_answer(std::move(answer), response);
+  write_answer(answer, response);
 }
 
 // What the library answers by itself, to a head that is not HTTP: the same form as ours.

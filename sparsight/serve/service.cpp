@@ -150,7 +150,7 @@ std::optional<HttpAnswer> Service::answer_head(const HttpRequest& request, const
   return route->get(now);
 }
 
-HttpAnswer Service::answer_body(const HttpRequest& request, std::string body) {
+HttpAnswer Service::answer_body(const HttpRequest& request, const std::string& body) {
   try {
     return find(request.path)->post(request, body);
   } catch (const HttpError& error) {

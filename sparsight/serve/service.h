@@ -44,7 +44,7 @@ class Service {
 
   // The answer where the request's head suffices, an error among them; nothing where its body is needed.
   std::optional<HttpAnswer> answer_head(const HttpRequest& request, const Gauges& now) const;
-  HttpAnswer answer_body(const HttpRequest& request, std::string body);
+  HttpAnswer answer_body(const HttpRequest& request, const std::string& body);
 
   // The name under which the request is counted.
   std::string route_name(const HttpRequest& request) const;
