@@ -257,11 +257,13 @@ def first_line(command):
         seconds = time.perf_counter() - start
         status = re.search(r"VmHWM:\s*(\d+) kB", pathlib.Path(f"/proc/{process.pid}/status").read_text())
         process.stdout.read()
+        _, code, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(code)
     if process.returncode != 0 or not line:
         return 0, None
     said = json.loads(line)
-    if "peak_bytes" not in said:  # sparsight-run, which has more images to answer
-        said = {"peak_bytes": int(status[1]) << 10 if status else None}
+    if "peak_bytes" not in said:  # sparsight-run, which may have answered its other images too by then, and ended
+        said = {"peak_bytes": (int(status[1]) if status else usage.ru_maxrss) << 10}
     return seconds, said
 
 
