@@ -5,7 +5,8 @@ demo_build() {
   from=$(cd "$BUILD" && pwd)
   mkdir -p "$1"
   (cd "$from" && { find . -name cmake_install.cmake -o -name 'Sparsight*.cmake' | grep -v /_deps/
-    ninja -t inputs cli/sparsight | grep -E '\.a$|^libexec/'; echo cli/sparsight; }) | while read -r file; do
+    ninja -t inputs cli/sparsight | grep -E '\.a$|^libexec/'; echo cli/sparsight
+    find cli/share -type f; }) | while read -r file; do
     case $file in /*) continue ;; esac
     mkdir -p "$1/$(dirname "$file")"
     cp "$from/$file" "$1/$file"
