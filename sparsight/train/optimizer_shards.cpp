@@ -6,10 +6,9 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
+#include "sparsight/dist/rank_zero.h"
 #include "sparsight/dist/tensor_message.h"
 
 namespace sparsight {
@@ -38,28 +37,6 @@ void exchange_tensors(dist::Group& group, const std::vector<std::vector<at::Tens
       at += tensor.numel();
     }
   }
-}
-
-at::Tensor as_rows(const std::string& bytes) {
-  at::Tensor rows = at::empty({static_cast<int64_t>(bytes.size())}, at::kByte);
-  std::copy(bytes.begin(), bytes.end(), rows.data_ptr<uint8_t>());
-  return rows;
-}
-
-// The bytes of each rank on rank 0, nothing elsewhere.
-std::vector<std::string> gather_bytes(dist::Group& group, const std::string& own) {
-  const auto ranks = static_cast<size_t>(group.size());
-  const at::Tensor sizes = group.all_gather(at::full({1}, static_cast<int64_t>(own.size()), at::kLong));
-  std::vector<int64_t> sent(ranks, 0), received(ranks, 0);
-  sent.front() = static_cast<int64_t>(own.size());
-  if (group.leads())
-    for (size_t r = 0; r < ranks; ++r) received[r] = sizes[static_cast<int64_t>(r)].item<int64_t>();
-  const at::Tensor rows = group.all_to_all(as_rows(own), sent, received);
-  std::vector<std::string> all;
-  const char* from = reinterpret_cast<const char*>(rows.const_data_ptr<uint8_t>());
-  for (size_t r = 0; group.leads() && r < ranks; from += received[r], ++r)
-    all.emplace_back(from, static_cast<size_t>(received[r]));
-  return all;
 }
 
 std::string to_bytes(const NamedTensors& tensors) {
@@ -116,7 +93,7 @@ size_t OptimizerShards::find(const std::string& state) const {
 NamedTensors OptimizerShards::gather(const NamedTensors& own) const {
   NamedTensors all;
   std::vector<std::string> slots;
-  for (const std::string& bytes : gather_bytes(*group_, to_bytes(own))) {
+  for (const std::string& bytes : dist::gather_bytes(*group_, to_bytes(own))) {
     const auto message = dist::TensorMessage::from_bytes(bytes);
     for (const Json& entry : message.json) {
       all.emplace_back(entry[0].get<std::string>(), message.get(entry[1]));
