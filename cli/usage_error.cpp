@@ -85,8 +85,8 @@ std::string nearest_flag(const Flag& flag, const CLI::App& app) {
     for (const CLI::Option* option : level->get_options())
       for (const std::string& name : option->get_lnames()) names.push_back(name);
   const std::string nearest = nearest_name(flag.bare(), names);
-  if (!nearest.empty() || flag.bare().size() < 4)
-    return flag.bare().size() < 2 || nearest.empty() ? "" : "--" + nearest;
+  if (flag.bare().size() < 2) return "";
+  if (!nearest.empty() || flag.bare().size() < 4) return nearest.empty() ? "" : "--" + nearest;
   // "eps" for "epsilon"
   const auto shortened = std::ranges::find_if(
       names, [&](const std::string& name) { return name.size() >= 3 && flag.bare().starts_with(name); });
@@ -111,7 +111,7 @@ std::string to_setting(const Flag& flag, const CLI::App& verb) {
   return join(settings, " or ");
 }
 
-// The positional argument of that name, in either case.
+// The positional argument of that name, or null.
 const CLI::Option* positional_called(const std::string& name, const CLI::App& verb) {
   for (const CLI::Option* option : verb.get_options())
     if (option->get_positional() && option->get_lnames().empty() && option->get_name() == name) return option;
