@@ -1,25 +1,8 @@
 "use strict";
 // The page: opens a frozen model, classifies a picture, and tints its patches by the experts that computed them.
 
-const TOP_CLASSES = 5, CANVAS_SIDE = 448, MAX_PICTURE_PIXELS = 2 ** 26;
-const element = (id) => document.getElementById(id);
+const TOP_CLASSES = 5, MAX_PICTURE_PIXELS = 2 ** 26;
 let wasm, model, steps, picture, routings;
-
-// One line, in place of what was there; without text: none.
-function show(id, text) {
-  element(id).textContent = text;
-  element(id).hidden = !text;
-}
-
-// Runs work that begins with a choice of the user; what it throws is the page's error line.
-async function attempt(work) {
-  show("error", "");
-  try {
-    await work();
-  } catch (error) {
-    show("error", String(error?.message ?? error).split("\n")[0]);
-  }
-}
 
 async function unpacked(text) {
   const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
@@ -100,19 +83,6 @@ function classify() {
   draw();
 }
 
-function fillLayers() {
-  const before = element("layer").selectedIndex;
-  element("layer").replaceChildren(...routings.map((routing) => new Option(routing.layer)));
-  element("layer").selectedIndex = routings.length ? Math.min(Math.max(before, 0), routings.length - 1) : -1;
-  element("controls").hidden = routings.length === 0;
-}
-
-// Neighbours in number are far apart in hue, and shades alternate.
-function colour(expert, experts) {
-  const hue = experts <= 12 ? 360 * ((5 * expert) % 12) / 12 : (expert * 137.508) % 360;
-  return `hsl(${hue} 85% ${[45, 62, 32][expert % 3]}%)`;
-}
-
 // The expert with the largest gate of each patch, -1 where none computed it.
 function expertOfPatches(routing) {
   const patches = routing.chosen.slice(routing.prefix, routing.prefix + routing.grid[0] * routing.grid[1]);
@@ -133,46 +103,6 @@ function draw() {
   canvas.setAttribute("aria-label", `The picture as the model sees it${routing ? `, tinted by expert of ${routing.layer}` : ""}`);
   if (experts.length > 0) tint(context, routing, experts);
   describe(routing, experts);
-}
-
-function tint(context, routing, experts) {
-  const [rows, columns] = routing.grid, strength = element("strength").value / 100;
-  const w = context.canvas.width / columns, h = context.canvas.height / rows;
-  context.font = `${Math.min(16, 0.5 * h)}px system-ui, sans-serif`;
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  experts.forEach((expert, patch) => {
-    if (expert < 0 || strength === 0) return;
-    const x = Math.round((patch % columns) * w), y = Math.round(Math.floor(patch / columns) * h);
-    const right = Math.round((patch % columns + 1) * w), bottom = Math.round((Math.floor(patch / columns) + 1) * h);
-    context.globalAlpha = strength;
-    context.fillStyle = colour(expert, routing.experts);
-    context.fillRect(x, y, right - x, bottom - y);
-    context.globalAlpha = 1;
-    if (Math.min(w, h) < 16) return;
-    context.lineWidth = 3;
-    context.strokeStyle = "#000";
-    context.fillStyle = "#fff";
-    context.strokeText(expert, (x + right) / 2, (y + bottom) / 2);
-    context.fillText(expert, (x + right) / 2, (y + bottom) / 2);
-  });
-}
-
-function describe(routing, experts) {
-  const reason = !routing ? "This model has no layers with experts."
-    : routing.chosen.every((choices) => choices.length === 0) ? "This layer mixes tokens: no patch has an expert of its own."
-    : experts.length === 0 ? "The tokens of this layer have no grid." : "";
-  show("note", reason || "Each patch has the colour of the expert with its largest gate.");
-  const counts = new Map();
-  for (const expert of experts) counts.set(expert, (counts.get(expert) ?? 0) + 1);
-  const shown = reason ? [] : Array.from(counts.keys()).sort((a, b) => a - b);
-  element("legend").replaceChildren(...shown.map((expert) => {
-    const item = document.createElement("li"), sample = document.createElement("i");
-    item.dataset.expert = expert;
-    if (expert >= 0) sample.style.background = colour(expert, routing.experts);
-    item.append(sample, `${expert < 0 ? "none" : `expert ${expert}`}: ${counts.get(expert)} of ${experts.length}`);
-    return item;
-  }));
 }
 
 async function isModel(file) {

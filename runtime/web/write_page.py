@@ -4,12 +4,14 @@ import gzip
 import pathlib
 import sys
 
-FOLDER = pathlib.Path(__file__).parent
+FOLDER = pathlib.Path(__file__).resolve().parent
+SHARED = FOLDER.parents[1] / "sparsight/serve/page"  # with the page of `sparsight serve`
 
 
 def main(page, module):
     wasm = gzip.compress(module.with_suffix(".wasm").read_bytes(), compresslevel=9, mtime=0)
-    parts = {name: (FOLDER / name).read_text() for name in ("page.css", "library.js", "page.js")}
+    files = [FOLDER / "page.css", FOLDER / "library.js", SHARED / "patches.js", FOLDER / "page.js"]
+    parts = {file.name: file.read_text() for file in files}
     parts["sparsight_web.js"] = module.read_text() + f'\nconst SPARSIGHT_WASM = "{base64.b64encode(wasm).decode()}";\n'
     text = (FOLDER / "page.html").read_text()
     for name, part in parts.items():
