@@ -68,19 +68,15 @@ void with_type(WeightType type, const Body& body) {
   body(int8_t{});
 }
 
-// The arena has large pages, from which long streams are read faster. Scales stand behind the panels.
-struct OwnMemory {
-  ArenaArray array;
-  explicit OwnMemory(int64_t bytes) : array(static_cast<size_t>(std::max<int64_t>(bytes, 64))) {}
-};
-
 }  // namespace
 
 PackedMatrix::PackedMatrix(const PanelOrder& order, int64_t rows, int64_t columns)
     : order_(order), rows_(rows), columns_(columns) {
   const bool scaled = order.type == WeightType::int8;
-  auto memory = std::make_shared<const OwnMemory>(bytes() + (scaled ? columns * int64_t{sizeof(float)} : 0));
-  panels_ = memory->array.data();
+  // Scales stand behind the panels. The arena has large pages, from which long streams are read faster.
+  const int64_t size = bytes() + (scaled ? columns * int64_t{sizeof(float)} : 0);
+  auto memory = std::make_shared<const ArenaArray>(static_cast<size_t>(std::max<int64_t>(size, 64)));
+  panels_ = memory->data();
   if (scaled) scale_ = reinterpret_cast<float*>(static_cast<char*>(panels_) + bytes());
   owner_ = std::move(memory);
 }

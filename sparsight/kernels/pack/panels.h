@@ -22,7 +22,6 @@ struct PanelOrder {
   }
   int64_t padded_rows(int64_t rows) const { return (rows + depth - 1) / depth * depth; }
   int64_t bytes(int64_t rows, int64_t columns) const { return padded_rows(rows) * padded(columns) * element(); }
-  bool operator==(const PanelOrder&) const = default;
 };
 
 // For vectors: `together` rows are stored together.
