@@ -1,10 +1,13 @@
 kernel_sources(
   kernels/attention/attention.cpp
+  kernels/conv/conv2d.cpp
   kernels/conv/conv_depth.cpp
   kernels/conv/depthwise_conv.cpp
   kernels/conv/packed_conv.cpp
   kernels/conv/patch_linear.cpp
   kernels/conv/patch_rows.cpp
+  kernels/conv/window_rows.cpp
+  kernels/elementwise/batch_norm.cpp
   kernels/elementwise/adam_step.cpp
   kernels/elementwise/channel_moments.cpp
   kernels/elementwise/layer_norm.cpp

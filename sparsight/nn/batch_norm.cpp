@@ -3,6 +3,10 @@
 #include <cmath>
 #include <utility>
 
+#include "sparsight/nn/linear.h"
+#include "sparsight/ops/batch_norm.h"
+#include "sparsight/ops/twice_differentiable.h"
+
 namespace sparsight {
 
 double kept_fraction(const BatchNormOptions& options, int64_t batches) {
@@ -32,23 +36,34 @@ void BatchMoments::update_averages() const {
   at::Tensor(norm.batches).add_(1);
 }
 
+namespace {
+
+void record(const BatchMoments& moments) {
+  if (collected)
+    collected->moments.push_back(moments);
+  else
+    moments.update_averages();
+}
+
+}  // namespace
+
 at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& norm, const BatchNormOptions& options,
                       bool batch_statistics) {
+  if (batch_statistics && x.dim() == 4 && suits_kernels(x) && suits_kernels(norm.weight) &&
+      !TwiceDifferentiable::wanted()) {
+    const NormedBatch normed = batch_norm_maps(x, norm.weight, norm.bias, options.epsilon);
+    record({norm, options, normed.mean, normed.variance});
+    return normed.y;
+  }
   const at::ScalarType type = at::isReducedFloatingType(x.scalar_type()) ? torch::kFloat : x.scalar_type();
   // torch reads some of these as contiguous, whatever their strides.
-  const auto ready = [&](const at::Tensor& t) { return t.to(type).contiguous(); };
+  const auto ready = [&](const at::Tensor& t) { return t.to(type).contiguous(t.suggest_memory_format()); };
   at::Tensor mean = norm.running_mean.to(type), variance = norm.running_var.to(type);
   if (batch_statistics) mean = at::zeros_like(mean), variance = at::ones_like(variance);
   // With a momentum of 1 torch's running averages are the moments of the batch.
   const at::Tensor y = at::batch_norm(ready(x), ready(norm.weight), ready(norm.bias), mean, variance, batch_statistics,
                                       /*momentum=*/1, options.epsilon, /*cudnn_enabled=*/false);
-  if (batch_statistics) {
-    const BatchMoments moments{norm, options, mean, variance};
-    if (collected)
-      collected->moments.push_back(moments);
-    else
-      moments.update_averages();
-  }
+  if (batch_statistics) record({norm, options, mean, variance});
   return y.to(x.scalar_type());
 }
 

@@ -5,7 +5,9 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/nn/glorot.h"
+#include "sparsight/nn/linear.h"
 #include "sparsight/nn/weight_init.h"
+#include "sparsight/ops/conv2d.h"
 
 namespace sparsight {
 namespace {
@@ -14,6 +16,23 @@ namespace {
 int64_t same_padding(int64_t side, const ConvOptions& options) {
   const int64_t positions = (side + options.stride - 1) / options.stride;
   return std::max<int64_t>(0, (positions - 1) * options.stride + options.kernel - side);
+}
+
+MapPadding padding_of(int64_t height, int64_t width, const ConvOptions& options) {
+  if (options.padding == ConvPadding::centred) {
+    const int64_t each = options.kernel / 2;
+    return {each, each, each, each};
+  }
+  const int64_t rows = same_padding(height, options), columns = same_padding(width, options);
+  return {rows / 2, rows - rows / 2, columns / 2, columns - columns / 2};
+}
+
+// Makes the first outputs those inputs at the same position.
+void pass_inputs(at::Tensor& weight) {
+  const torch::NoGradGuard no_grad;
+  const int64_t count = std::min(weight.size(0), weight.size(1)), centre = weight.size(2) / 2;
+  weight.narrow(0, 0, count).zero_();
+  weight.select(3, centre).select(2, centre).diagonal().fill_(1);
 }
 
 }  // namespace
@@ -27,21 +46,21 @@ ConvImpl::ConvImpl(const ConvOptions& options)
 }
 
 at::Tensor ConvImpl::forward(const at::Tensor& x) {
-  if (options_.padding == ConvPadding::centred)
-    return at::conv2d(x, weight, bias, options_.stride, options_.kernel / 2, 1, options_.groups);
-  const int64_t rows = same_padding(x.size(2), options_), columns = same_padding(x.size(3), options_);
-  if (rows % 2 == 0 && columns % 2 == 0)
-    return at::conv2d(x, weight, bias, options_.stride, at::IntArrayRef({rows / 2, columns / 2}), 1, options_.groups);
-  const at::Tensor padded = at::constant_pad_nd(x, {columns / 2, columns - columns / 2, rows / 2, rows - rows / 2});
-  return at::conv2d(padded, weight, bias, options_.stride, at::IntArrayRef(0), 1, options_.groups);
+  const MapPadding padding = padding_of(x.size(2), x.size(3), options_);
+  if (options_.groups == 1 && suits_kernels(x) && suits_kernels(weight))
+    return conv2d(x, weight, bias, options_.stride, padding);
+  return torch_conv2d(x, weight, bias, options_.stride, padding, options_.groups);
 }
 
 void ConvImpl::initialize(const InitRandom& random) {
   const int64_t positions = options_.kernel * options_.kernel, fan_in = options_.in / options_.groups * positions,
                 fan_out = options_.out * positions;
   const RandomStream stream = random.stream("weight");
-  if (options_.init == ConvInit::torch_default)
-    return init_weights(weight, bias, {fan_in, fan_out}, {.init = "torch_linear"}, stream, random.stream("bias"));
+  if (options_.init == ConvInit::torch_default || options_.init == ConvInit::dirac) {
+    init_weights(weight, bias, {fan_in, fan_out}, {.init = "torch_linear"}, stream, random.stream("bias"));
+    if (options_.init == ConvInit::dirac) pass_inputs(weight);
+    return;
+  }
   if (options_.init == ConvInit::glorot_uniform)
     init_glorot_uniform(weight, fan_in, fan_out, stream);
   else

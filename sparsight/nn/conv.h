@@ -1,4 +1,4 @@
-// A square convolution of an odd side, with the parameters of torch.nn.Conv2d. As many groups as channels: depthwise,
+// A square convolution, with the parameters of torch.nn.Conv2d. As many groups as channels: depthwise,
 // each channel has a kernel of its own.
 #pragma once
 
@@ -14,12 +14,13 @@ namespace sparsight {
 // at the top and one at the bottom.
 enum class ConvPadding { centred, same };
 // he_normal: N(0, 2/fan_out), He et al. 2015, where fan_out is as PyTorch's: out * kernel² for any number of groups.
-// glorot_uniform: nn/glorot.h. torch_default: U(± 1 / sqrt(fan_in)), the bias too, as PyTorch's nn.Conv2d.
-enum class ConvInit { he_normal, glorot_uniform, torch_default };
+// glorot_uniform: nn/glorot.h. torch_default: U(± 1 / sqrt(fan_in)), the bias too, as PyTorch's nn.Conv2d. dirac: the
+// same, where the first outputs are the inputs (Zagoruyko & Komodakis 2017, "DiracNets", arXiv:1706.00388).
+enum class ConvInit { he_normal, glorot_uniform, torch_default, dirac };
 
 struct ConvOptions {
   int64_t in = 0, out = 0;  // channels
-  int64_t kernel = 3;       // odd
+  int64_t kernel = 3;       // odd with centred padding
   int64_t stride = 1;
   bool bias = false;  // usually followed by a normalisation
   ConvPadding padding = ConvPadding::centred;

@@ -7,11 +7,18 @@
 namespace sparsight {
 namespace {
 
+// Strides of axes of size 1 say nothing.
+bool has_strides(const at::Tensor& x, const at::Tensor& other) {
+  for (int64_t axis = 0; axis < x.dim(); ++axis)
+    if (x.size(axis) > 1 && x.stride(axis) != other.stride(axis)) return false;
+  return true;
+}
+
 // Whether element i in memory is the same element of all tensors.
 bool has_one_order(const AdamTensors& p) {
   if (!p.value.is_non_overlapping_and_dense()) return false;
   for (const at::Tensor* other : {&p.gradient, &p.exp_avg, &p.exp_avg_sq, &p.average})
-    if (other->defined() && other->strides() != p.value.strides()) return false;
+    if (other->defined() && !has_strides(*other, p.value)) return false;
   return true;
 }
 

@@ -31,7 +31,9 @@ loop_sources(
   ops/ref/top_experts.cpp)
 torch_sources(
   ops/attention.cpp
+  ops/batch_norm.cpp
   ops/caching_allocator.cpp
+  ops/conv2d.cpp
   ops/data_parallel.cpp
   ops/expert_mlp.cpp
   ops/grouped_linear.cpp

@@ -1,5 +1,6 @@
 torch_free_tests(
   kernels/attention/attention_test.cpp
+  kernels/conv/conv2d_test.cpp
   kernels/conv/conv_depth_test.cpp
   kernels/conv/patch_linear_test.cpp
   kernels/elementwise/rows_of_numbers_test.cpp

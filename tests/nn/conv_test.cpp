@@ -50,6 +50,23 @@ TEST(Conv, GradientsFollowDifferencesWhereEdgesDiffer) {
   EXPECT_LT(test::gradient_error([&] { return (conv->forward(x) * upstream).sum(); }, inputs), 1e-8);
 }
 
+// The first outputs of a stack of such layers are its inputs; the others start as PyTorch's do: |w| <= 1 / sqrt(9 * 3).
+TEST(Conv, PassesItsInputsOnWithDiracInitialisation) {
+  for (const int64_t out : {2, 3, 8}) {
+    ConvOptions options{3, out};
+    options.init = ConvInit::dirac;
+    Conv conv(options);
+    initialize(*conv, 1);
+    const at::Tensor x = test::random_tensor({2, 3, 5, 4}, 1, torch::kFloat), y = conv->forward(x);
+    const int64_t passed = std::min<int64_t>(out, 3);
+    EXPECT_TRUE(torch::equal(y.narrow(1, 0, passed), x.narrow(1, 0, passed))) << out;
+    if (out == passed) continue;
+    const double largest = conv->weight.narrow(0, passed, out - passed).abs().max().item<double>();
+    EXPECT_LE(largest, 0.19246);
+    EXPECT_GT(largest, 0.17);
+  }
+}
+
 // limit = sqrt(6 / (9 * 16 + 9 * 160)) = 0.061546 for 16 -> 160 channels; the variance is limit² / 3 = 1 / 792.
 TEST(Conv, StartsAsGlorotAndBengioSay) {
   Conv conv(ConvOptions{16, 160, 3, 1, true, ConvPadding::same, ConvInit::glorot_uniform});

@@ -113,6 +113,16 @@ TEST(AdamStep, TakesTensorsOfAnyStrides) {
     for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(torch::allclose(written(*other)[i], written(p)[i], 1e-5, 1e-6)) << i;
 }
 
+// The gradient of a 1 x 1 convolution may be channels last, which is the same order in memory.
+TEST(AdamStep, DoesNotLookAtTheStridesOfAxesOfSizeOne) {
+  const AdamTensors one = random_tensors({8, 3, 1, 1}, torch::kFloat), other = clone_tensors(one);
+  adam_step({one}, kStep);
+  AdamTensors last = other;
+  last.gradient = other.gradient.as_strided({8, 3, 1, 1}, {3, 1, 3, 3});
+  adam_step({last}, kStep);
+  for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(torch::equal(written(one)[i], written(last)[i])) << i;
+}
+
 TEST(AdamStep, HasTheSameBitsForAnyNumberOfThreads) {
   const std::vector<AdamTensors> start{random_tensors({70001}, torch::kFloat), random_tensors({33, 5}, torch::kFloat)};
   const int threads = at::get_num_threads();

@@ -1,7 +1,9 @@
 torch_tests(
   ops/adam_step_test.cpp
   ops/attention_test.cpp
+  ops/batch_norm_test.cpp
   ops/caching_allocator_test.cpp
+  ops/conv2d_test.cpp
   ops/data_parallel_test.cpp
   ops/dropout_mask_test.cpp
   ops/expert_mlp_test.cpp

@@ -163,6 +163,27 @@ TEST_P(EveryModel, AttackGradientsDoNotDependOnTheThreadsThatShareImages) {
   for (int again = 0; again < 5; ++again) EXPECT_TRUE(torch::equal(gradient(2), two)) << again;
 }
 
+// Depthwise convolutions alone run on oneDNN, which splits their sums over threads (docs/training.md).
+TEST_P(EveryModel, TrainsWithTheSameBitsForAnyNumberOfThreads) {
+  if (GetParam().name == "mobilenet") GTEST_SKIP() << "depthwise convolutions";
+  const at::Tensor x = images(18);
+  std::vector<at::Tensor> first;
+  for (const int threads : {1, 2, 4}) {
+    const test::ThreadCount thread_count(threads);
+    auto model = make(GetParam(), 1);
+    ModelInput input{x};
+    input.mode.batch_statistics = true;
+    model->forward(input).logits.square().sum().backward();
+    std::vector<at::Tensor> all = model->buffers();
+    for (const at::Tensor& p : model->parameters())
+      if (p.grad().defined()) all.push_back(p.grad());
+    ASSERT_GT(all.size(), 2u);
+    if (first.empty()) first = all;
+    ASSERT_EQ(all.size(), first.size());
+    for (size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(torch::equal(all[i], first[i])) << threads << " threads " << i;
+  }
+}
+
 TEST_P(EveryModel, RefusesImagesOfAnotherShape) {
   EXPECT_THROW(make(GetParam(), 1)->forward({torch::zeros({2, 1, 16, 16})}), Error);
   EXPECT_THROW(make(GetParam(), 1)->forward({torch::zeros({3, 16, 16})}), Error);
