@@ -28,6 +28,8 @@ void add_eval(CLI::App& app) {
   verb->add_option("--records", arguments->options.records,
                    "Folder to write one record per image into: id, class, prediction, logits, experts")
       ->type_name("FOLDER");
+  verb->add_flag("--flip", arguments->options.flip,
+                 "Test-time augmentation: average the logits of each image and of its mirror image");
   add_routing_options(*verb, arguments->options.routing, arguments->options.save_routing);
   verb->add_option("--data", arguments->data, "Folder of the dataset (setting data.root)")->type_name("FOLDER");
   add_bare_weights_options(*verb, arguments->options.bare);

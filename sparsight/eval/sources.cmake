@@ -11,5 +11,6 @@ light_sources(
 torch_sources(
   eval/evaluate.cpp
   eval/guidance.cpp
+  eval/mirrored_view.cpp
   eval/router_measures.cpp
   eval/superclass_division.cpp)

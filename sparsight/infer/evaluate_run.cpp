@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "sparsight/catalogue/run_options.h"
 #include "sparsight/catalogue/train_options.h"
@@ -14,6 +15,7 @@
 #include "sparsight/data/register_data.h"
 #include "sparsight/dist/group.h"
 #include "sparsight/eval/evaluate.h"
+#include "sparsight/eval/mirrored_view.h"
 #include "sparsight/eval/record_writer.h"
 #include "sparsight/eval/router_measures.h"
 #include "sparsight/infer/bare_weights.h"
@@ -49,7 +51,8 @@ Json evaluate_run(const EvaluateRunOptions& given, const MakePredictor& make_pre
   if (!options.records.empty()) records = std::make_unique<RecordWriter>(options.records);
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
   LoadedModel loaded = load_model_or_weights({options.path, options.checkpoint, options.overrides, options.bare});
-  const Predictor predictor = make_predictor(loaded);
+  Predictor predictor = make_predictor(loaded);
+  if (options.flip) predictor = with_mirrored_view(std::move(predictor));
   RouterMeasures measures(loaded.super_class_of, loaded.expert_weights);
   const Json& config = loaded.config;
   const RunOptions run = read_section<RunOptions>(config, "run");
@@ -98,6 +101,7 @@ Json evaluate_run(const EvaluateRunOptions& given, const MakePredictor& make_pre
     routings->record.commit(source);
   }
   Json line = metrics_line(evaluation, options.split, loaded.weights, loaded.step);
+  if (options.flip) line["flip"] = true;
   if (tests_on_validation(splits, options.split)) line["same_as"] = "val";
   return line;
 }

@@ -24,6 +24,7 @@ struct EvaluateRunOptions {
   std::string split = "test";          // "train", "val" or "test"
   std::string routing;                 // a file of routings that replace the routers' own, or ""
   std::string save_routing;            // a file to write the routings to, or ""
+  bool flip = false;                   // predict from the image and its mirror image (eval/mirrored_view.h)
   std::string records;                 // folder to write a record for each image into (eval/record_writer.h); "": none
   std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere", "router.eval_k=1"
   BareOptions bare;                    // for a file of weights alone

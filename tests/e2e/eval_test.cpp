@@ -63,6 +63,15 @@ TEST_F(EvalVerb, AgreesWithTheTestOfTheTraining) {
   EXPECT_FALSE(best.contains("epoch"));
 }
 
+// Routings are those of the images themselves.
+TEST_F(EvalVerb, AveragesOverMirrorImages) {
+  const Json alone = result(), both = result({"--flip"});
+  EXPECT_FALSE(alone.contains("flip"));
+  EXPECT_EQ(both["flip"], true);
+  EXPECT_NE(both["loss"], alone["loss"]);
+  EXPECT_EQ(both["layers"][0]["load"], alone["layers"][0]["load"]);
+}
+
 TEST_F(EvalVerb, SaysWhichWeightsItTook) {
   EXPECT_EQ(result({"--checkpoint", "last"})["weights"], "ema");
   EXPECT_EQ(result({"--checkpoint", "last"})["weights"], "ema");

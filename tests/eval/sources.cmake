@@ -5,6 +5,7 @@ light_tests(
   eval/task_loss_test.cpp)
 torch_tests(
   eval/guidance_test.cpp
+  eval/mirrored_view_test.cpp
   eval/superclass_division_test.cpp
   eval/multi_label_test.cpp
   eval/precision_at_one_test.cpp)
