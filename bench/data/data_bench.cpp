@@ -87,7 +87,7 @@ void transform(benchmark::State& state, const std::string& name, const Json& set
   const at::Tensor image = noise_image(3, 256, 256);
   uint64_t step = 0;
   for (auto _ : state) {
-    RandomStream random(1, "bench", step++);
+    ViewRandom random(RandomStream(1, "bench", step++));
     benchmark::DoNotOptimize(op(image, random));
   }
   at::set_num_threads(threads);

@@ -236,7 +236,9 @@ std::optional<Sample> Loader::read(int64_t index, std::vector<Skipped>& skipped)
 
 at::Tensor Loader::transformed(const Sample& sample, int64_t position) const {
   // The position makes repeated samples of one image in an epoch differ.
-  RandomStream random(seed_, "transform", hash_combine(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(position)));
+  const auto image = static_cast<uint64_t>(order_[static_cast<size_t>(position)]);
+  ViewRandom random({seed_, "transform", hash_combine(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(position))},
+                    {seed_, "transform.image", image}, epoch_);
   try {
     const bool other = !has_other_transforms_.empty() && has_other_transforms_.at(static_cast<size_t>(sample.domain));
     return (other ? other_transforms_ : transforms_)(sample.image, random);

@@ -158,7 +158,7 @@ LoadedModel make_loaded_model(Checkpoint checkpoint, const std::string& path,
 }
 
 at::Tensor transformed(const LoadedModel& loaded, const at::Tensor& image) {
-  RandomStream unused(0, "predict");  // evaluation transforms draw nothing
+  ViewRandom unused(RandomStream(0, "predict"));  // evaluation transforms draw nothing
   return loaded.eval_transforms(image, unused);
 }
 
@@ -213,7 +213,7 @@ void check_classes(const LoadedModel& loaded, const DataInfo& dataset) {
 ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data) {
   const at::Tensor blank = at::zeros(
       {data.channels, data.height > 0 ? data.height : kProbeSide, data.width > 0 ? data.width : kProbeSide}, at::kByte);
-  RandomStream unused(0, "shape");
+  ViewRandom unused(RandomStream(0, "shape"));
   const at::Tensor image = transforms(blank, unused);
   return {image.size(0), image.size(1), image.size(2), static_cast<int64_t>(data.classes.size())};
 }

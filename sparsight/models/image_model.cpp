@@ -51,6 +51,11 @@ ModelOutput ImageModel::features(const ModelInput& input) {
   return out;
 }
 
+void ImageModel::fit(const at::Tensor& images) {
+  check_images(images, image_);
+  fit_to(normalize_ ? normalize_->forward(images) : images);
+}
+
 engine::Program ImageModel::compile(const engine::WeightForm& form) const {
   const PixelStatistics pixels = pixel_statistics();
   engine::PixelInput input{image_.channels, image_.height, image_.width, pixels.mean, pixels.std};

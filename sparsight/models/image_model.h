@@ -67,6 +67,11 @@ class ImageModel : public torch::nn::Module {
   // Error, saying why, where a part of the model has no such form.
   engine::Program compile(const engine::WeightForm& form = {}) const;
 
+  // How many training images fit() wants; 0: none, the model starts from random weights alone.
+  virtual int64_t images_to_fit() const { return 0; }
+  // Sets what the model takes from training images before its first step. images: [B,C,H,W], pixels in 0..1.
+  void fit(const at::Tensor& images);
+
   // Empty if the model does not normalise.
   PixelStatistics pixel_statistics() const;
   // Raises UsageError if they do not match the channels, or the model does not normalise.
@@ -89,6 +94,9 @@ class ImageModel : public torch::nn::Module {
   };
   // Adds all steps but the normalisation. By default raises Error.
   virtual CompiledOutputs compile_steps(engine::ProgramBuilder& builder) const;
+
+  // fit() with normalised images.
+  virtual void fit_to(const at::Tensor&) {}
 
   // input.images: [B,C,H,W] of the model's shape, normalised. Sets everything in the output but the logits.
   virtual ModelOutput run(const ModelInput& input) = 0;

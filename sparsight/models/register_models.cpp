@@ -7,6 +7,7 @@
 #include "sparsight/models/patch_cnn.h"
 #include "sparsight/models/resnet.h"
 #include "sparsight/models/vit.h"
+#include "sparsight/models/whitened_cnn.h"
 #include "sparsight/models/wide_resnet.h"
 
 namespace sparsight {
@@ -41,6 +42,10 @@ Registry<std::shared_ptr<ImageModel>, ModelContext>& models() {
     r.add<MnistCnnOptions>("mnist_cnn",
                            "DomainBed's CNN for 28x28 images; an optional MoE layer after the last convolution",
                            construct<MnistCnn, MnistCnnOptions>);
+    r.add<WhitenedCnnOptions>("whitened_cnn",
+                              "plain CNN whose first convolution whitens, of the CIFAR-10 speed records; an optional "
+                              "MoE layer on the last map",
+                              construct<WhitenedCnn, WhitenedCnnOptions>);
     return r;
   }();
   return registry;

@@ -26,4 +26,5 @@ torch_sources(
   models/upcycle.cpp
   models/vit.cpp
   models/vit_block.cpp
+  models/whitened_cnn.cpp
   models/wide_resnet.cpp)

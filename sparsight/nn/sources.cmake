@@ -23,4 +23,5 @@ torch_sources(
   nn/residual_block.cpp
   nn/resnet_block.cpp
   nn/torch_linear.cpp
-  nn/weight_init.cpp)
+  nn/weight_init.cpp
+  nn/whitening.cpp)

@@ -27,7 +27,7 @@ namespace {
 
 // The shape of the first image after the evaluation transforms.
 ImageShape image_shape(const DataSet& data, const TransformPipeline& transforms) {
-  RandomStream unused(0, "shape");
+  ViewRandom unused(RandomStream(0, "shape"));
   const at::Tensor image = transforms(data.get(0).image, unused);
   return {image.size(0), image.size(1), image.size(2), static_cast<int64_t>(data.info().classes.size())};
 }
@@ -61,12 +61,12 @@ std::shared_ptr<ImageModel> new_model(const Json& resolved, const ImageShape& sh
   return make_model(resolved, shape, pixel_statistics(resolved), ranks);
 }
 
-// The first images of the training set, as evaluation sees them: [B,C,H,W].
-at::Tensor some_images(const DataSet& data, const TransformPipeline& transforms) {
-  constexpr int64_t kImages = 64;
-  RandomStream unused(0, "agreement");
+// Evenly spaced images of the training set, as evaluation sees them: [B,C,H,W].
+at::Tensor some_images(const DataSet& data, const TransformPipeline& transforms, int64_t count) {
+  ViewRandom unused(RandomStream(0, "some images"));
+  count = std::min(count, data.size());
   std::vector<at::Tensor> images;
-  for (int64_t i = 0; i < std::min(kImages, data.size()); ++i) images.push_back(transforms(data.get(i).image, unused));
+  for (int64_t i = 0; i < count; ++i) images.push_back(transforms(data.get(i * data.size() / count).image, unused));
   return at::stack(images);
 }
 
@@ -84,8 +84,10 @@ void read_initial_weights(TrainingSetup& setup, const DataSet& data, const Trans
     load_weights(*model, named_weights(*setup.model), options);
     setup.model = model;
   }
-  log_info("upcycled and dense model: ", to_text(dense_agreement(*setup.model, setup.config, setup.shape,
-                                                                 train.init_from, some_images(data, transforms))));
+  constexpr int64_t kCompared = 64;
+  log_info("upcycled and dense model: ",
+           to_text(dense_agreement(*setup.model, setup.config, setup.shape, train.init_from,
+                                   some_images(data, transforms, kCompared))));
 }
 
 dist::ExpertRanks expert_ranks(const Json& resolved, const dist::GroupPtr& group) {
@@ -105,6 +107,8 @@ void make_training_model(TrainingSetup& setup, const dist::ExpertRanks& ranks, b
   setup.model = new_model(setup.config, setup.shape, reads ? dist::ExpertRanks() : ranks);
   if (!fresh) return;
   initialize(*setup.model, seed);
+  if (const int64_t count = setup.model->images_to_fit(); count > 0 && !reads)
+    setup.model->fit(some_images(data, transforms, count));
   if (reads) read_initial_weights(setup, data, transforms);
   if (!spread) return;
   if (!reads) return initialize_spread_experts(*setup.model, seed);

@@ -25,8 +25,9 @@ Json dg_transforms(const std::string& set, const char* part) {
   return dg_config(run)["transforms"][part];
 }
 
-at::Tensor transformed(const Json& steps, const at::Tensor& image, RandomStream random) {
-  const at::Tensor pixels = TransformPipeline(steps, "transforms")(image, random);
+at::Tensor transformed(const Json& steps, const at::Tensor& image, const RandomStream& random) {
+  ViewRandom view(random);
+  const at::Tensor pixels = TransformPipeline(steps, "transforms")(image, view);
   return pixels.mul(255).round().to(at::kByte);
 }
 

@@ -163,7 +163,7 @@ TEST(DgRun, G38_TransformsAreThoseOfDomainBed) {
   DgRun run;
   run.set = "pacs", run.model = "vit", run.image_size = 64;
   const Json transforms = dg_config(run)["transforms"];
-  RandomStream random(1, "test");
+  ViewRandom random(RandomStream(1, "test"));
   const at::Tensor image = torch::full({3, 90, 50}, 100, torch::kByte);
   for (const char* part : {"train", "eval"}) {
     const TransformPipeline pipeline(transforms[part], part);

@@ -62,7 +62,7 @@ TEST(LoadModel, GivesTheModelWithItsClassesAndTransforms) {
   EXPECT_EQ(loaded.data.classes, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(loaded.shape.channels, 1);
   EXPECT_EQ(loaded.shape.height, 8);
-  RandomStream unused(0, "test");
+  ViewRandom unused(RandomStream(0, "test"));
   EXPECT_EQ(loaded.eval_transforms(at::zeros({1, 20, 30}, at::kByte), unused).size(1), 8);
   EXPECT_EQ(answer(loaded).sizes(), at::IntArrayRef({1, 2}));
 }
@@ -182,7 +182,7 @@ TEST(LoadModel, CheckpointsFromBeforeNormalisationWasTheModelsGiveTheSameBits) {
   NormalizeOptions options;
   options.mean = {0.4};
   options.std = {0.3};
-  RandomStream unused(0, "test");
+  ViewRandom unused(RandomStream(0, "test"));
   const auto plain = make_model(earlier.config, {1, 8, 8, 2}, {});
   LoadOptions strict;
   strict.strict = true;

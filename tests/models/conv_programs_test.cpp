@@ -36,6 +36,8 @@ const std::vector<Case>& cases() {
       {"mobilenet", {{"width", 0.1}, {"stem", "cifar"}}, {0}, 11, 14},
       {"mnist_cnn", Json::object(), {}, 13, 10},
       {"mnist_cnn", Json::object(), {0}, 9, 9},
+      {"whitened_cnn", {{"widths", {8, 24}}}, {}, 13, 22},
+      {"whitened_cnn", {{"widths", {12, 16}}}, {0}, 16, 9},
       {"vit", {{"width", 24}, {"heads", 4}, {"depth", 2}, {"patch", 4}, {"stem", {6, 16}}}, {}, 16, 24},
       {"vit",
        {{"width", 24}, {"heads", 4}, {"depth", 2}, {"patch", 4}, {"stem", {6, 16}}, {"stem_norm", "batch"}},

@@ -41,7 +41,7 @@ TEST(Normalize, GivesTheBitsOfNormalisedBytes) {
     options.preset = preset;
     const int64_t channels = preset == "mnist" ? 1 : 3;
     const TransformPipeline pipeline(Json::array({{{"op", "normalize"}, {"preset", preset}}}), "transforms.eval");
-    RandomStream random(0, "test");
+    ViewRandom random(RandomStream(0, "test"));
     const at::Tensor pixels = pipeline(all_bytes(channels), random);
     const at::Tensor expected = make_normalize(options)(all_bytes(channels), random);
     const Normalize normalize(pipeline.statistics(), channels);

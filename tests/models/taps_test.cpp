@@ -55,6 +55,18 @@ TEST(Taps, WideResnet) {
   EXPECT_EQ(tap_shapes("wide_resnet", {{"widen", 1}}, {0}), expected);
 }
 
+// 2 * 12 whitening filters; then each group halves the map.
+TEST(Taps, WhitenedCnn) {
+  Shapes expected{{"features", {4, 256}},
+                  {"whiten", {4, 24, 16, 16}},
+                  {"groups.0", {4, 64, 8, 8}},
+                  {"groups.1", {4, 256, 4, 4}},
+                  {"groups.2", {4, 256, 2, 2}}};
+  EXPECT_EQ(tap_shapes("whitened_cnn", Json::object()), expected);
+  expected["moe"] = {4, 256, 2, 2};
+  EXPECT_EQ(tap_shapes("whitened_cnn", Json::object(), {0}), expected);
+}
+
 // 16 x 16 to 8 x 8 in the stem's convolution, and 4 x 4 in its pool.
 TEST(Taps, Resnet) {
   Shapes expected{{"features", {4, 64}},       {"bn1", {4, 8, 8, 8}},       {"layer1.0", {4, 8, 4, 4}},

@@ -12,4 +12,5 @@ torch_tests(
   nn/norm_test.cpp
   nn/patch_embedding_test.cpp
   nn/position_embedding_test.cpp
-  nn/weight_init_test.cpp)
+  nn/weight_init_test.cpp
+  nn/whitening_test.cpp)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include <ATen/ops/constant_pad_nd.h>
 
@@ -34,7 +35,9 @@ void CenterCropOptions::declare(OptionSet& set) {
 void RandomCropOptions::declare(OptionSet& set) {
   set.integer("size", &size, {1, 65536}, "side of the crop in pixels");
   set.integer("padding", &padding, {0, 65536}, "pixels added on each side before cropping");
-  set.integer("fill", &fill, {0, 255}, "value of the added pixels");
+  set.choice("padding_mode", &padding_mode, {"constant", "reflect"},
+             "the added pixels are `fill`, or the image mirrored at its edges, as in torchvision");
+  set.integer("fill", &fill, {0, 255}, "value of the added pixels with padding_mode = \"constant\"");
 }
 
 void RandomResizedCropOptions::declare(OptionSet& set) {
@@ -55,8 +58,35 @@ TransformOp make_center_crop(const CenterCropOptions& options) {
   return op;
 }
 
+namespace {
+
+// The positions first .. first + count - 1 of an axis of `side` pixels, mirrored at its edges without repeating them.
+at::Tensor mirrored_positions(int64_t first, int64_t count, int64_t side) {
+  const at::Tensor positions = at::empty({count}, at::kLong);
+  auto* const at_edge = positions.data_ptr<int64_t>();
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t position = std::abs(first + i);
+    at_edge[i] = position < side ? position : 2 * (side - 1) - position;
+  }
+  return positions;
+}
+
+// A crop of the image with `padding` mirrored pixels on each side.
+at::Tensor random_mirrored_crop(const at::Tensor& image, const RandomCropOptions& options, RandomStream& random) {
+  const int64_t p = options.padding, size = options.size, h = image.size(1), w = image.size(2);
+  if (p >= std::min(h, w))
+    fail_usage("random_crop with padding_mode = \"reflect\" needs a padding below the image's sides, got padding = ", p,
+               " for ", h, "x", w, " pixels");
+  if (h + 2 * p < size || w + 2 * p < size) check_fits("random_crop", image, size - 2 * p);
+  const int64_t top = random.below(h + 2 * p - size + 1) - p, left = random.below(w + 2 * p - size + 1) - p;
+  return image.index_select(1, mirrored_positions(top, size, h)).index_select(2, mirrored_positions(left, size, w));
+}
+
+}  // namespace
+
 TransformOp make_random_crop(const RandomCropOptions& options) {
   return [=](const at::Tensor& image, RandomStream& random) {
+    if (options.padding_mode == "reflect") return random_mirrored_crop(image, options, random);
     const int64_t p = options.padding;
     const at::Tensor padded =
         p > 0 ? at::constant_pad_nd(image, {p, p, p, p}, static_cast<double>(options.fill)) : image;

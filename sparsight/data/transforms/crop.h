@@ -14,6 +14,7 @@ struct CenterCropOptions {
 struct RandomCropOptions {
   int64_t size = 32;
   int64_t padding = 0;
+  std::string padding_mode = "constant";
   int64_t fill = 0;
   void declare(OptionSet& set);
 };
@@ -28,7 +29,7 @@ struct RandomResizedCropOptions {
 
 // The size x size square at the centre. Smaller images raise UsageError.
 TransformOp make_center_crop(const CenterCropOptions& options);
-// A random size x size square after padding each side by `padding` pixels of value `fill`.
+// A random size x size square after padding each side by `padding` pixels.
 TransformOp make_random_crop(const RandomCropOptions& options);
 // A random crop of the image with area and aspect ratio sampled from `scale` and `ratio`, resized to size x size
 // (Szegedy et al. 2015). Falls back to the largest centre crop of a valid aspect ratio after ten tries.

@@ -58,7 +58,7 @@ std::optional<engine::Preprocessing> TransformPipeline::compile(int64_t channels
   return compiled;
 }
 
-at::Tensor TransformPipeline::operator()(const at::Tensor& image, RandomStream& random) const {
+at::Tensor TransformPipeline::operator()(const at::Tensor& image, ViewRandom& random) const {
   at::Tensor result = image;
   for (const TransformOp& op : ops_) result = op(result, random);
   return to_float(result).contiguous();

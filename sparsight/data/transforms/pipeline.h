@@ -22,7 +22,7 @@ class TransformPipeline {
 
   // image: [C,H,W] uint8 of 0..255, or other numbers, which are pixels in 0..1 and never clamped. Returns
   // [C,H,W] fp32, contiguous. Safe to call from several threads.
-  at::Tensor operator()(const at::Tensor& image, RandomStream& random) const;
+  at::Tensor operator()(const at::Tensor& image, ViewRandom& random) const;
 
   // The same for bytes without tensors, to pixels [channels,height,width]. Nothing where a step has no such form.
   std::optional<engine::Preprocessing> compile(int64_t channels, int64_t height, int64_t width) const;

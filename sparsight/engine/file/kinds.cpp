@@ -37,6 +37,7 @@ const std::vector<Kind<Step>>& step_kinds() {
       {"shared experts", make<Step, SharedExpertsStep>},
       {"convolve", make<Step, ConvolveStep>},
       {"max pool", make<Step, MaxPoolStep>},
+      {"max of windows", make<Step, WindowMaxStep>},
       {"map to patches", make<Step, MapPatchesStep>},
       {"patches to map", make<Step, MapPatchesStep>},
       {"norm", make<Step, NormStep>},

@@ -23,24 +23,49 @@ Value add_convs(ProgramBuilder& builder, Value from, std::vector<ConvStep> convs
   return builder.add<ConvolveStep>(from, to, std::move(chain));
 }
 
-void MaxPoolStep::run(Frame& frame) const {
-  const Shape &in = from_.shape, &out = to().shape;
+namespace {
+
+// The positions of an axis that one maximum is of.
+struct Window {
+  int64_t first, end;
+};
+
+// Writes the maxima of windows; rows_of and columns_of(number): the window of an output row or column. NaN wins.
+template <class Rows, class Columns>
+void write_maxima(Frame& frame, Value from_value, Value to_value, const Rows& rows_of, const Columns& columns_of) {
+  const Shape &in = from_value.shape, &out = to_value.shape;
   const int64_t channels = in.columns;
-  const float* const x = frame.read(from_);
-  float* const y = frame.write(to());
+  const float* const x = frame.read(from_value);
+  float* const y = frame.write(to_value);
   cpu::run_tasks(frame.threads(), frame.images() * out.height, [&](int64_t task, const auto&) {
-    const int64_t image = task / out.height, row = task % out.height;
+    const int64_t image = task / out.height;
+    const Window rows = rows_of(task % out.height);
     for (int64_t column = 0; column < out.width; ++column) {
       float* const to_position = y + (task * out.width + column) * channels;
       std::fill_n(to_position, channels, -std::numeric_limits<float>::infinity());
-      for (int64_t i = std::max<int64_t>(0, 2 * row - 1); i < std::min(in.height, 2 * row + 2); ++i)
-        for (int64_t j = std::max<int64_t>(0, 2 * column - 1); j < std::min(in.width, 2 * column + 2); ++j) {
+      const Window columns = columns_of(column);
+      for (int64_t i = rows.first; i < rows.end; ++i)
+        for (int64_t j = columns.first; j < columns.end; ++j) {
           const float* const from = x + ((image * in.height + i) * in.width + j) * channels;
           for (int64_t c = 0; c < channels; ++c)
             to_position[c] = from[c] > to_position[c] || from[c] != from[c] ? from[c] : to_position[c];
         }
     }
   });
+}
+
+}  // namespace
+
+void MaxPoolStep::run(Frame& frame) const {
+  const auto window = [](int64_t side) {
+    return [side](int64_t i) { return Window{std::max<int64_t>(0, 2 * i - 1), std::min(side, 2 * i + 2)}; };
+  };
+  write_maxima(frame, from_, to(), window(from_.shape.height), window(from_.shape.width));
+}
+
+void WindowMaxStep::run(Frame& frame) const {
+  const auto window = [this](int64_t i) { return Window{i * side_, (i + 1) * side_}; };
+  write_maxima(frame, from_, to(), window, window);
 }
 
 void MapPatchesStep::run(Frame& frame) const {
@@ -127,6 +152,15 @@ void MaxPoolStep::visit_fields(Fields& fields) {
                  "a map of half the sides");
 }
 
+void WindowMaxStep::visit_fields(Fields& fields) {
+  fields.value("from", from_);
+  fields.size("side", side_);
+  const Shape &in = from_.shape, &out = to().shape;
+  fields.require(in.prefix == 0 && out.prefix == 0 && out.height == in.height / side_ &&
+                     out.width == in.width / side_ && out.columns == in.columns,
+                 "a map of its whole windows");
+}
+
 void MapPatchesStep::visit_fields(Fields& fields) {
   fields.value("from", from_);
   fields.flag("to_patches", to_patches_);
@@ -166,6 +200,11 @@ void MaxPoolStep::export_onnx(OnnxExport& onnx) const {
                                      {{"kernel_shape", std::vector<int64_t>{3, 3}},
                                       {"strides", std::vector<int64_t>{2, 2}},
                                       {"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
+}
+
+void WindowMaxStep::export_onnx(OnnxExport& onnx) const {
+  const std::vector<int64_t> sides{side_, side_};
+  onnx.set_map(to(), onnx.graph.node("MaxPool", {onnx.map(from_)}, {{"kernel_shape", sides}, {"strides", sides}}));
 }
 
 void MapPatchesStep::export_onnx(OnnxExport& onnx) const {

@@ -48,6 +48,28 @@ inline Value add_max_pool(ProgramBuilder& builder, Value from) {
       from, builder.new_value({.height = (in.height + 1) / 2, .width = (in.width + 1) / 2, .columns = in.columns}));
 }
 
+// The maximum of each `side` x `side` window; rows and columns beyond the last whole window are left out.
+class WindowMaxStep final : public Step {
+ public:
+  WindowMaxStep() = default;
+  WindowMaxStep(Value from, Value to, int64_t side) : Step(to), from_(from), side_(side) {}
+  const char* kind() const override { return "max of windows"; }
+  std::vector<Value> reads() const override { return {from_}; }
+  void run(Frame& frame) const override;
+  void visit_fields(Fields& fields) override;
+  void export_onnx(OnnxExport& onnx) const override;
+
+ private:
+  Value from_;
+  int64_t side_ = 1;
+};
+
+inline Value add_window_max(ProgramBuilder& builder, Value from, int64_t side) {
+  const Shape& in = from.shape;
+  const Shape out{.height = in.height / side, .width = in.width / side, .columns = in.columns};
+  return builder.add<WindowMaxStep>(from, builder.new_value(out), side);
+}
+
 // Square patches of a map as tokens, each in the order (channel, row, column); and patches as a map again.
 class MapPatchesStep final : public Step {
  public:

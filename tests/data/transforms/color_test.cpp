@@ -11,7 +11,7 @@ namespace sparsight::color_test {
 namespace {
 
 int level(const TransformOp& op, const at::Tensor& image, uint64_t seed) {
-  RandomStream random(seed, "test");
+  ViewRandom random(RandomStream(seed, "test"));
   return op(image, random)[0][0][0].item<int>();
 }
 
@@ -35,7 +35,7 @@ TEST(ColorJitter, SamplesBrightnessFromItsRange) {
 
 TEST(ColorJitter, WithoutStrengthChangesNothing) {
   const at::Tensor image = at::tensor({9, 99, 199}, at::TensorOptions(at::kByte)).view({3, 1, 1});
-  RandomStream random(0, "test");
+  ViewRandom random(RandomStream(0, "test"));
   EXPECT_TRUE(at::equal(make_color_jitter({})(image, random), image));
 }
 
@@ -46,7 +46,7 @@ TEST(ColorJitter, UsesEachOfItsFourChanges) {
                                              &ColorJitterOptions::saturation, &ColorJitterOptions::hue}) {
     ColorJitterOptions options;
     options.*change = 0.5;
-    RandomStream random(3, "test");
+    ViewRandom random(RandomStream(3, "test"));
     EXPECT_FALSE(at::equal(make_color_jitter(options)(image, random), image));
   }
 }

@@ -12,7 +12,7 @@ namespace sparsight::erase_test {
 namespace {
 
 at::Tensor erase(const RandomErasingOptions& options, const at::Tensor& image, uint64_t seed) {
-  RandomStream random(seed, "test");
+  ViewRandom random(RandomStream(seed, "test"));
   return make_random_erasing(options)(image, random);
 }
 

@@ -55,7 +55,7 @@ TEST(FitToData, LeavesWhatIsSet) {
 
 // Where nothing has fitted them: an image's own shorter side.
 TEST(FitToData, SizesOfZeroFollowTheImage) {
-  RandomStream random(0, "test");
+  ViewRandom random(RandomStream(0, "test"));
   const auto run = [&](const char* steps, int64_t height, int64_t width) {
     return TransformPipeline(Json::parse(steps), "transforms.eval")(at::full({3, height, width}, 9, at::kByte), random);
   };

@@ -99,7 +99,7 @@ TEST(RandAugmentOfDeit, M34_AppliesAnOperationHalfOfTheTime) {
   const int n = 6000;
   int changed = 0;
   for (uint64_t seed = 0; seed < n; ++seed) {
-    RandomStream random(seed, "test");
+    ViewRandom random(RandomStream(seed, "test"));
     changed += !at::equal(op(input, random), input);
   }
   // Autocontrast, equalize and, as the picture is grey, colour leave it as it is: 12 of 15 operations, half of the
@@ -116,7 +116,7 @@ TEST(RandAugmentOfDeit, M34_MagnitudesAreNormalAndClipped) {
   const TransformOp op = make_rand_augment(options);
   std::vector<double> magnitudes;
   for (uint64_t seed = 0; seed < 40000; ++seed) {
-    RandomStream random(seed, "test"), same(seed, "test");
+    ViewRandom random(RandomStream(seed, "test")), same(RandomStream(seed, "test"));
     if (same.below(15) != 9) continue;  // brightness
     const double level = op(input, random)[0][0][0].item<double>();
     magnitudes.push_back(std::abs(level - 100) / 9);  // in steps of 1/9 that truncation makes
@@ -139,7 +139,7 @@ TEST(RandAugmentOfDeit, M34_MagnitudesAreNormalAndClipped) {
 TEST(RandAugmentOfDeit, M34_EachOperationIsAsFrequent) {
   std::vector<int> counts(15, 0);
   for (uint64_t seed = 0; seed < 15000; ++seed) {
-    RandomStream random(seed, "test");
+    ViewRandom random(RandomStream(seed, "test"));
     ++counts[static_cast<size_t>(random.below(15))];
   }
   for (const int count : counts) EXPECT_NEAR(count, 1000, 4 * std::sqrt(1000 * 14.0 / 15));
@@ -151,7 +151,7 @@ TEST(RandAugmentOfDeit, RefusesMagnitudesAndFillsThatDoNotFit) {
   options.magnitude = 12;
   EXPECT_EQ(testing::error_text<UsageError>([&] { make_rand_augment(options); }),
             "rand_augment has magnitude 12, but the strongest of operations = \"increasing\" is 10; lower it");
-  RandomStream random(0, "test");
+  ViewRandom random(RandomStream(0, "test"));
   EXPECT_EQ(testing::error_text<UsageError>([&] { make_rand_augment(deit())(small_picture("grey.pgm"), random); }),
             "the border's fill has 3 levels, but the images have 1 channels; give one for each, or one for all");
 }

@@ -15,7 +15,7 @@ NormalizeOptions half_and_quarter() {
 
 TEST(NormalizeStep, ByHandThereAndBack) {
   // (51 / 255 - 0.5) / 0.25 = -1.2
-  RandomStream random(0, "test");
+  ViewRandom random(RandomStream(0, "test"));
   const at::Tensor image = make_normalize(half_and_quarter())(at::full({3, 1, 1}, 51, at::kByte), random);
   EXPECT_NEAR(image[2][0][0].item<float>(), -1.2f, 1e-6);
   EXPECT_NEAR(make_denormalize(pixel_statistics(half_and_quarter()))(image, random)[2][0][0].item<float>(), 0.2f, 1e-7);

@@ -14,7 +14,7 @@ namespace sparsight::pipeline_test {
 namespace {
 
 at::Tensor transformed(const std::string& steps, const at::Tensor& image, uint64_t seed = 0) {
-  RandomStream random(seed, "test");
+  ViewRandom random(RandomStream(seed, "test"));
   return TransformPipeline(Json::parse(steps), "transforms.train")(image, random);
 }
 
@@ -33,7 +33,7 @@ TEST(TransformPipeline, StopsBeforeNormalizeAndSaysWhatItIsBy) {
   const TransformPipeline pipeline(steps, "transforms.eval");
   EXPECT_EQ(pipeline.statistics().mean, (std::vector<double>{0.5}));
   EXPECT_EQ(pipeline.statistics().std, (std::vector<double>{0.25}));
-  RandomStream random(0, "test");
+  ViewRandom random(RandomStream(0, "test"));
   const at::Tensor bytes = at::arange(256, at::TensorOptions(at::kByte)).view({1, 16, 16});
   const at::Tensor pixels = pipeline(bytes, random);
   EXPECT_FLOAT_EQ(pixels[0][3][3].item<float>(), 0.2f);  // 51 / 255
