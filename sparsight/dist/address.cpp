@@ -1,6 +1,8 @@
 #include "sparsight/dist/address.h"
 
+#include <ifaddrs.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,20 +29,33 @@ Addresses resolve(const std::string& address, int64_t port, int kind) {
   return {found, freeaddrinfo};
 }
 
-std::string numeric(const sockaddr_storage& address, socklen_t size) {
+std::string numeric(const sockaddr* address, socklen_t size) {
   std::array<char, NI_MAXHOST> text{};
-  const int error = getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, text.data(), text.size(), nullptr, 0,
-                                NI_NUMERICHOST);
+  const int error = getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
   if (error != 0) fail("this host's address cannot be read: ", gai_strerror(error));
   return text.data();
 }
 
 }  // namespace
 
-std::string rank_name(int64_t rank, int64_t size) {
+std::string host_name() {
   std::array<char, 256> host{};
-  const bool known = gethostname(host.data(), host.size() - 1) == 0;
-  return cat("rank ", rank, " of ", size, " (", known ? printable(host.data()) : "unknown host", ")");
+  return gethostname(host.data(), host.size() - 1) == 0 ? printable(host.data()) : "unknown host";
+}
+
+std::string rank_name(int64_t rank, int64_t size) { return cat("rank ", rank, " of ", size, " (", host_name(), ")"); }
+
+std::vector<std::string> interface_addresses(const std::string& interface) {
+  std::vector<std::string> found;
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return found;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> all(first, freeifaddrs);
+  for (const ifaddrs* one = all.get(); one; one = one->ifa_next) {
+    if (!one->ifa_addr || interface != one->ifa_name) continue;
+    if (one->ifa_addr->sa_family == AF_INET) found.push_back(numeric(one->ifa_addr, sizeof(sockaddr_in)));
+    if (one->ifa_addr->sa_family == AF_INET6) found.push_back(numeric(one->ifa_addr, sizeof(sockaddr_in6)));
+  }
+  return found;
 }
 
 // A datagram socket that is connected has an address, and sends nothing.
@@ -53,7 +68,7 @@ std::string own_address(const std::string& address, int64_t port) {
     socklen_t size = sizeof own;
     if (probe.get() >= 0 && connect(probe.get(), one->ai_addr, one->ai_addrlen) == 0 &&
         getsockname(probe.get(), reinterpret_cast<sockaddr*>(&own), &size) == 0)
-      return numeric(own, size);
+      return numeric(reinterpret_cast<const sockaddr*>(&own), size);
     problem = errno;
   }
   fail("no way leads from this host to the address ", printable(address), " (MASTER_ADDR): ", std::strerror(problem));

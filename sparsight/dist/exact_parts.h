@@ -17,6 +17,7 @@ class ExactParts final : public Group {
   int64_t rank() const override { return group_->rank(); }
   int64_t size() const override { return group_->size(); }
   int64_t restarts() const override { return group_->restarts(); }
+  void set_step(int64_t step) override { group_->set_step(step); }
   at::Tensor all_gather(const at::Tensor& part) override { return group_->all_gather(part); }
   at::Tensor all_to_all(const at::Tensor& rows, const std::vector<int64_t>& sent,
                         const std::vector<int64_t>& received) override {

@@ -12,6 +12,7 @@
 #include <exception>
 #include <future>
 #include <memory>
+#include <numeric>
 #include <thread>
 
 #include <ATen/ops/empty.h>
@@ -23,6 +24,7 @@
 #include "sparsight/core/checksum.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/dist/address.h"
+#include "sparsight/dist/peers.h"
 #endif
 
 namespace sparsight::dist {
@@ -41,12 +43,8 @@ namespace {
 
 constexpr std::chrono::seconds kLongestJoin{300};
 
-constexpr std::chrono::seconds kForVerdict{5};  // that ranks wait longer than rank 0, which says what is wrong
-
-std::string first_line(const char* text) {
-  const std::string all = text;
-  return all.substr(0, all.find('\n'));
-}
+constexpr std::chrono::seconds kForVerdict{5};   // that ranks wait longer than rank 0, which says what is wrong
+constexpr std::chrono::seconds kForFarewell{1};  // that a rank takes to tell the store of the loss of its group
 
 // While it exists, writing to a rank that has gone is an error, not a signal that ends the process: in this thread, and
 // for good in threads that it starts, as those of gloo.
@@ -71,25 +69,38 @@ class NoPipeSignal {
   sigset_t pipe_{}, before_{};
 };
 
+// What errors name, which a group and its subgroups share.
+struct Context {
+  std::vector<Peer> peers;  // by rank
+  int64_t step = -1;        // of the training; -1: none yet
+  c10::intrusive_ptr<c10d::Store> store;
+};
+
 class GlooGroup final : public Group {
  public:
   explicit GlooGroup(const GlooSettings& settings)
       : settings_(settings),
         name_(rank_name(settings.rank, settings.size)),
+        context_(std::make_shared<Context>()),
+        members_(static_cast<size_t>(settings.size)),
         rank_(settings.rank),
         size_(settings.size) {
+    std::iota(members_.begin(), members_.end(), 0);
     guarded("cannot join its group", [&] {
-      store_ = store();
+      context_->store = store_ = store();
       start();
+      const std::string own = Peer{host_name(), listening_}.to_text();
+      for (const std::string& peer : all_gather_bytes(own)) context_->peers.push_back(Peer::from_text(peer));
     });
   }
 
   // Some ranks of a group; in errors this one keeps the name that it has among all.
   GlooGroup(const GlooGroup& all, const std::string& name, const std::vector<int64_t>& ranks)
-      : settings_(all.settings_), name_(all.name_), size_(std::ssize(ranks)) {
+      : settings_(all.settings_), name_(all.name_), context_(all.context_), size_(std::ssize(ranks)) {
     const auto own = std::ranges::find(ranks, all.rank_);
     SPARSIGHT_CHECK(own != ranks.end());
     rank_ = own - ranks.begin();
+    for (const int64_t rank : ranks) members_.push_back(all.members_.at(static_cast<size_t>(rank)));
     guarded("cannot join its group", [&] {
       store_ = c10::make_intrusive<c10d::PrefixStore>(name, all.store_);
       start();
@@ -99,6 +110,7 @@ class GlooGroup final : public Group {
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return size_; }
   int64_t restarts() const override { return settings_.restarts; }
+  void set_step(int64_t step) override { context_->step = step; }
 
   GroupPtr subgroup(const std::string& name, const std::vector<int64_t>& ranks) override {
     if (ranks.size() == 1) return std::make_shared<Group>();
@@ -143,22 +155,68 @@ class GlooGroup final : public Group {
     try {
       body();
     } catch (const std::exception& error) {
-      fail(name_, " ", what, ": ", first_line(error.what()));
+      fail(name_, " ", what, ": ", gloo_reason(error.what()));
     }
   }
 
   template <class Start>
   void call(const Start& start) const {
-    guarded("lost its group: another rank has ended, cannot be reached or is late", [&] { start()->wait(); });
+    const NoPipeSignal no_signal;
+    try {
+      start()->wait();
+    } catch (const std::exception& error) {
+      const std::string step = context_->step < 0 ? "" : cat(" at step ", context_->step);
+      fail(name_, " lost its group", step, ": ", culprit(error.what()), ": ", gloo_reason(error.what()));
+    }
+  }
+
+  // Who has ended or hangs, as far as this rank can know.
+  std::string culprit(const std::string& error) const {
+    std::vector<int64_t> others = members_;
+    others.erase(others.begin() + rank_);
+    const std::vector<int64_t> lost = lost_ranks(find_peers(error, context_->peers, others), others);
+    return (lost.empty() ? "another rank" : describe_peers(lost, context_->peers)) +
+           " has ended, cannot be reached or is late";
+  }
+
+  // A rank that has lost the group closes its connections too, so that others take it for the one that has ended; but
+  // it tells the store. So these are the ones of `closed` that do not, or else of all. On a thread of its own, which is
+  // left behind where the store's host does not answer, as the process ends soon.
+  std::vector<int64_t> lost_ranks(const std::vector<int64_t>& closed, const std::vector<int64_t>& others) const {
+    using Ranks = std::vector<int64_t>;
+    const auto promise = std::make_shared<std::promise<Ranks> >();
+    std::future<Ranks> lost = promise->get_future();
+    std::thread([promise, closed, others, store = context_->store, own = members_.at(static_cast<size_t>(rank_))] {
+      try {
+        put(*store, farewell(own), "");
+        const Ranks silent = missing(*store, closed, kForFarewell);
+        promise->set_value(silent.empty() ? missing(*store, others, kForVerdict) : silent);
+      } catch (const std::exception&) {
+        promise->set_value(closed);
+      }
+    }).detach();
+    if (lost.wait_for(2 * kForVerdict) == std::future_status::ready) return lost.get();
+    return closed.empty() ? others : closed;
+  }
+
+  static std::vector<int64_t> missing(c10d::Store& store, const std::vector<int64_t>& ranks,
+                                      std::chrono::seconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    std::vector<int64_t> found;
+    for (const int64_t rank : ranks)
+      if (!comes(store, farewell(rank), left_until(end))) found.push_back(rank);
+    return found;
   }
 
   // Listens on loopback for processes of one machine, else on the address from which the store's is reached, or that of
   // the interface which GLOO_SOCKET_IFNAME names.
-  std::shared_ptr< ::gloo::transport::Device> device() const {
-    if (const char* const interface = std::getenv("GLOO_SOCKET_IFNAME"); interface && *interface)
+  std::shared_ptr< ::gloo::transport::Device> device() {
+    if (const char* const interface = std::getenv("GLOO_SOCKET_IFNAME"); interface && *interface) {
+      listening_ = interface_addresses(interface);
       return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
-    return c10d::ProcessGroupGloo::createDeviceForHostname(
-        settings_.store_file.empty() ? own_address(settings_.address, settings_.port) : "127.0.0.1");
+    }
+    listening_ = {settings_.store_file.empty() ? own_address(settings_.address, settings_.port) : "127.0.0.1"};
+    return c10d::ProcessGroupGloo::createDeviceForHostname(listening_.front());
   }
 
   std::chrono::seconds join_time() const {
@@ -237,9 +295,8 @@ class GlooGroup final : public Group {
     const auto end = std::chrono::steady_clock::now() + join_time();
     std::string missing, other;
     for (int64_t rank = 1; rank < settings_.size; ++rank) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
       const std::string key = hello(rank);
-      const bool has_come = comes(store, key, std::max(left, std::chrono::milliseconds(1)));
+      const bool has_come = comes(store, key, left_until(end));
       if (!has_come && missing.empty())
         missing = cat("rank ", rank, " has not come within ", join_time().count(),
                       " s; is it running, with the same address, port and run?");
@@ -261,6 +318,13 @@ class GlooGroup final : public Group {
   }
 
   static std::string hello(int64_t rank) { return cat("hello/", rank); }
+  static std::string farewell(int64_t rank) { return cat("farewell/", rank); }
+
+  static std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point end) {
+    using std::chrono::milliseconds;
+    const auto left = std::chrono::duration_cast<milliseconds>(end - std::chrono::steady_clock::now());
+    return std::max(left, milliseconds(1));
+  }
 
   static void put(c10d::Store& store, const std::string& key, const std::string& text) {
     store.set(key, std::vector<uint8_t>(text.begin(), text.end()));
@@ -285,7 +349,10 @@ class GlooGroup final : public Group {
 
   const GlooSettings settings_;
   const std::string name_;
+  std::shared_ptr<Context> context_;
+  std::vector<int64_t> members_;  // by their ranks among all
   int64_t rank_ = 0, size_ = 1;
+  std::vector<std::string> listening_;  // addresses
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> backend_;
 };

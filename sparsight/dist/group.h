@@ -28,6 +28,9 @@ class Group {
   // How many times the launcher has started the group again after a rank had failed.
   virtual int64_t restarts() const { return 0; }
 
+  // The training's step that this rank is at, which the errors of the group and of its subgroups name.
+  virtual void set_step(int64_t) {}
+
   // One row per rank: [R, numel of part]. part: of the same number and type of elements everywhere.
   virtual at::Tensor all_gather(const at::Tensor& part);
   // Sends sent[r] rows to rank r, those of rank 0 first, and returns received[r] rows from it, in the same order.

@@ -1,4 +1,4 @@
-torch_free_sources(dist/address.cpp)
+torch_free_sources(dist/address.cpp dist/peers.cpp)
 light_sources(
   dist/exact_parts.cpp
   dist/expert_ranks.cpp

@@ -109,6 +109,7 @@ UpdateResult Trainer::update(int64_t& images) {
 
 void Trainer::train_step() {
   const auto start = std::chrono::steady_clock::now();
+  setup_.group->set_step(progress_.step + 1);
   int64_t images = 0;
   const UpdateResult result = update(images);
   if (result.not_finite.empty()) {
@@ -318,6 +319,7 @@ void Trainer::load_best() {
 
 TrainingEnd Trainer::run() {
   metrics_.emplace(folder_.metrics(), progress_.step);
+  setup_.group->set_step(progress_.step);
   start_loaders();
   Progress bar("train", setup_.length.total_steps, "steps", progress_.step);
   TrainingEnd end = TrainingEnd::finished;

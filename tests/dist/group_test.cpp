@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/dist/address.h"
 #include "sparsight/dist/join.h"
 #include "sparsight/dist/rank_zero.h"
 #include "tests/dist/ranks.h"
@@ -81,15 +85,49 @@ TEST(Group, OtherSettingsAreAnErrorOfEveryRankThatNamesTheOneWithThem) {
               "rank 2 was started with another configuration than rank 0; start all ranks with the same command");
 }
 
-TEST(Group, ARankThatLeavesIsAnErrorOfTheOthers) {
+TEST(Group, ARankThatLeavesIsNamedByTheOthersWithTheirStep) {
   if (!dist::is_available()) GTEST_SKIP() << "built without gloo";
   const std::vector<std::string> errors = run_ranks(3, [&](const dist::GroupPtr& group) {
     group->barrier();
+    group->set_step(12 + group->rank());
     if (group->rank() == 1) return;
     for (int i = 0; i < 3; ++i) group->barrier();
   });
   EXPECT_EQ(errors[1], "");
-  for (const size_t rank : {0, 2}) EXPECT_NE(errors[rank].find("lost its group"), std::string::npos) << errors[rank];
+  const std::string host = dist::host_name();
+  for (const size_t rank : {0, 2})
+    EXPECT_EQ(errors[rank].find(cat("rank ", rank, " of 3 (", host, ") lost its group at step ", 12 + rank,
+                                    ": rank 1 (", host, ") has ended, cannot be reached or is late: ")),
+              0)
+        << errors[rank];
+}
+
+// A group without steps: that of a prediction.
+TEST(Group, ALateRankIsNamedByTheOthersAlsoOfASubgroup) {
+  if (!dist::is_available()) GTEST_SKIP() << "built without gloo";
+  std::promise<void> over;
+  const std::shared_future<void> wait(over.get_future());
+  std::atomic<int> lost{0};
+  const std::vector<std::string> errors = run_ranks(
+      4,
+      [&](const dist::GroupPtr& group) {
+        if (group->rank() == 0) return;
+        const dist::GroupPtr some = group->subgroup("some", {1, 2, 3});
+        if (group->rank() == 2) return static_cast<void>(wait.wait_for(std::chrono::seconds(60)));
+        try {
+          some->barrier();
+        } catch (...) {
+          if (++lost == 2) over.set_value();
+          throw;
+        }
+      },
+      /*timeout_seconds=*/2);
+  const std::string host = dist::host_name();
+  for (const size_t rank : {1, 3})
+    EXPECT_EQ(errors[rank].find(cat("rank ", rank, " of 4 (", host, ") lost its group: rank 2 (", host,
+                                    ") has ended, cannot be reached or is late: ")),
+              0)
+        << errors[rank];
 }
 
 TEST(Group, RankZeroGathersBytesOfAnyLengths) {

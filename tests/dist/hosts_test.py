@@ -1,11 +1,13 @@
 """Training on several hosts, which are network namespaces of this machine, has the same bits as one process, also over
-a slow and lossy network. A link that is cut, another configuration or run, a wrong address, a port in use and a full
-disk are errors in one line that name the rank. Skipped where it is not root, or where `ip` or the build's gloo is
+a slow and lossy network. A link that is cut, a rank that is killed or hangs, another configuration or run, a wrong
+address, a port in use and a full disk are errors in one line that name the rank. Skipped where it is not root, or where `ip` or the build's gloo is
 missing."""
 import os
 import pathlib
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -127,8 +129,32 @@ def cut_link(hosts, folder):
     ip("link", "set", f"{hosts.bridge}v2", "up")
     assert codes == [1] * HOSTS, (codes, said)
     assert time.monotonic() - start < 10 * TIMEOUT
-    for rank, text in enumerate(said):
-        assert f"rank {rank} of {HOSTS}" in text and "lost its group" in text, text
+    for rank in (0, 1):
+        check_lost(said[rank], rank, 2)
+    assert f"rank 2 of {HOSTS}" in said[2] and "lost its group" in said[2], said[2]
+
+
+def check_lost(said, rank, other):
+    """What a rank says when it has lost its group in the training: who and where it is, at which step, and who is to
+    blame."""
+    host = re.escape(socket.gethostname())
+    assert re.search(rf"rank {rank} of {HOSTS} \({host}\) lost its group at step [1-9][0-9]*: "
+                     rf"rank {other} \({host}\) has ended, cannot be reached or is late: ", said), said
+
+
+def lost_rank(hosts, folder, number, port):
+    """Rank 1 is killed or stopped in the middle of a training."""
+    out = f"signal{number}"
+    endless = ["--set", "train.epochs=10000", "--set", "train.checkpoint_every=5"]
+    ranks = hosts.start(lambda i: train(folder, out, *endless), port)
+    started(folder / out / "checkpoints/last.safetensors")
+    ranks[1].send_signal(number)
+    codes, said = wait([ranks[0], ranks[2]], 20 * TIMEOUT)
+    ranks[1].kill()
+    ranks[1].communicate()
+    assert codes == [1, 1], (codes, said)
+    for rank, text in zip((0, 2), said):
+        check_lost(text, rank, 1)
 
 
 def started(path):
@@ -251,6 +277,8 @@ def main():
             strangers(hosts, folder)
             wrong_addresses(hosts, folder)
             full_disk(hosts, folder)
+            lost_rank(hosts, folder, signal.SIGKILL, 29621)
+            lost_rank(hosts, folder, signal.SIGSTOP, 29622)
             cut_link(hosts, folder)
     finally:
         hosts.close()
