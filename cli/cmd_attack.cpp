@@ -70,7 +70,9 @@ void add_attack(CLI::App& app) {
                             "sparsight attack runs/demo --noise --set attack.version=rand --eps 4/255\n"
                             "sparsight attack vit.safetensors --data imagenet/ --split val --eps 4/255\n"
                             "sparsight compare runs/a/attacks/NAME runs/b/attacks/NAME");
-  verb->add_option("run", request.path, "Run folder, checkpoint or file of weights")->required()->type_name("RUN");
+  verb->add_option("run", request.path, "Run folder, checkpoint, or weights in one file or several")
+      ->required()
+      ->type_name("RUN");
   add_threat_options(*verb, request);
   add_overrides_option(*verb, request.overrides);
   add_image_options(*verb, request);

@@ -18,7 +18,8 @@ void add_eval(CLI::App& app) {
                             "sparsight eval resnet50.pth --data imagenet/ --split val\n"
                             "sparsight eval runs/demo --set data.test_domains='[\"sketch\"]'");
   verb->alias("val");
-  verb->add_option("run", arguments->options.path, "Run folder, checkpoint, exported model or file of weights")
+  verb->add_option("run", arguments->options.path,
+                   "Run folder, checkpoint, exported model, or weights in one file or several")
       ->required()
       ->type_name("RUN");
   verb->add_option("--split", arguments->options.split, "Split of the dataset: train, val or test (default: test)")

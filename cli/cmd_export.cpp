@@ -20,7 +20,9 @@ void add_export(CLI::App& app) {
                "sparsight export runs/demo --format onnx\n"
                "sparsight export vit_tiny.pth --no-compare --out vit_tiny.sparsight\n"
                "sparsight predict runs/demo/model.sparsight photo.jpg");
-  verb->add_option("run", request.path, "Run folder, checkpoint or file of weights")->required()->type_name("RUN");
+  verb->add_option("run", request.path, "Run folder, checkpoint, or weights in one file or several")
+      ->required()
+      ->type_name("RUN");
   verb->add_option("--format", request.format,
                    "Format of the file: sparsight (docs/deploy.md), or onnx for other runtimes")
       ->check(CLI::IsMember(export_formats()))

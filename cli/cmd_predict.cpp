@@ -19,7 +19,7 @@ void add_predict(CLI::App& app) {
                             "sparsight predict runs/demo --json --top 1 photos/ > predictions.jsonl\n"
                             "sparsight predict runs/demo --processes 2 photos/\n"
                             "find photos -name '*.jpg' | sparsight predict runs/demo -");
-  verb->add_option("run", arguments->run, "Run folder, checkpoint, exported model or file of weights")
+  verb->add_option("run", arguments->run, "Run folder, checkpoint, exported model, or weights in one file or several")
       ->required()
       ->type_name("RUN");
   verb->add_option("images", arguments->images,

@@ -35,7 +35,7 @@ void add_serve(CLI::App& app) {
                             "sparsight serve runs/demo --max-batch 64 --max-delay-ms 5\n"
                             "SPARSIGHT_TOKEN=secret sparsight serve runs/demo --host 0.0.0.0\n"
                             "curl --data-binary @cat.png 'http://localhost:8000/predict?top=3'");
-  verb->add_option("run", arguments->run, "Run folder, checkpoint, exported model or file of weights")
+  verb->add_option("run", arguments->run, "Run folder, checkpoint, exported model, or weights in one file or several")
       ->required()
       ->type_name("RUN");
   verb->add_option("--host", arguments->host, "Address to listen at; 0.0.0.0: all of this machine")

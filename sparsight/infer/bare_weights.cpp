@@ -18,6 +18,7 @@
 #include "sparsight/infer/derived_model.h"
 #include "sparsight/infer/frozen_model.h"
 #include "sparsight/infer/model_path.h"
+#include "sparsight/io/shard_index.h"
 #include "sparsight/io/torch_pickle.h"
 #include "sparsight/io/weight_names.h"
 #include "sparsight/io/weights.h"
@@ -171,10 +172,13 @@ std::vector<std::string> read_labels(const std::string& name) {
 
 bool is_bare_weights(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored) || path.ends_with(".toml") || is_frozen_model(path))
-    return false;
-  if (is_torch_pickle(path)) return true;
-  const auto metadata = read_safetensors_metadata(path);
+  const bool sharded = is_sharded(path);
+  if (!sharded) {
+    if (!std::filesystem::is_regular_file(path, ignored) || path.ends_with(".toml") || is_frozen_model(path))
+      return false;
+    if (is_torch_pickle(path)) return true;
+  }
+  const auto metadata = sharded ? read_shard_index(path).metadata : read_safetensors_metadata(path);
   const auto format = metadata.find("format");
   return format == metadata.end() || !format->second.starts_with("sparsight-");
 }

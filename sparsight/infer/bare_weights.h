@@ -13,15 +13,15 @@ namespace sparsight {
 
 // The model that a command names.
 struct ModelRequest {
-  std::string path;                         // a run folder, a checkpoint, or a file of weights alone
+  std::string path;                         // a run folder, a checkpoint, or weights alone, in one file or several
   std::string checkpoint = {};              // `which` of load_model()
   std::vector<std::string> overrides = {};  // of the configuration
   BareOptions bare = {};                    // for weights alone
   bool needs_data = true;                   // whether the command reads [data]; else weights alone need none
 };
 
-// Whether the file is one of weights without the configuration that a checkpoint has. The content decides, not the
-// name. Raises Error for a file that is none of both.
+// Whether the file, or the folder of several (io/sharded_weights.h), is one of weights without the configuration that a
+// checkpoint has. The content decides, not the name. Raises Error for a file that is none of both.
 bool is_bare_weights(const std::string& path);
 
 // load_model() or load_bare_weights(), whichever the path is for. Raises Error where there is nothing at the path, and

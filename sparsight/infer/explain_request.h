@@ -8,7 +8,7 @@
 namespace sparsight {
 
 struct ExplainRequest {
-  std::string run;                     // run folder
+  std::string run;                     // run folder, frozen model or checkpoint in several files
   std::vector<std::string> paths;      // image files and folders; none: images of the run's own data
   std::string split;                   // of the data: "train", "val" or "test"; "": test, or val where there is none
   std::string checkpoint;              // "best" or "last"; "": best, or last where there is no best

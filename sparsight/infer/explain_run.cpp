@@ -20,6 +20,7 @@
 #include "sparsight/infer/named_split.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
+#include "sparsight/io/shard_index.h"
 #include "sparsight/models/routing_file.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/run/explain_items.h"
@@ -118,8 +119,9 @@ std::vector<std::string> merge_halves(const std::vector<std::string>& domains, s
 }  // namespace
 
 Explanation explain_run(const ExplainRequest& request) {
-  LoadedModel loaded = load_model(is_frozen_model(request.run) ? request.run : RunFolder::open(request.run).path(),
-                                  request.checkpoint, request.overrides);
+  const bool alone = is_frozen_model(request.run) || is_sharded(request.run);
+  LoadedModel loaded =
+      load_model(alone ? request.run : RunFolder::open(request.run).path(), request.checkpoint, request.overrides);
   Images images =
       request.paths.empty() ? images_of_run(loaded, request.split, request.images) : given_images(loaded, request);
   const int64_t count = static_cast<int64_t>(images.items.size());

@@ -20,6 +20,7 @@
 #include "sparsight/infer/frozen_model.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/run_folder.h"
+#include "sparsight/io/shard_index.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/models/make_model.h"
 #include "sparsight/moe/moe_layer.h"
@@ -36,7 +37,7 @@ constexpr int64_t kProbeSide = 256;
 constexpr uintmax_t kSmallFile = 16 << 20;  // read and packed in milliseconds
 
 std::string checkpoint_path(const std::string& path, const std::string& which) {
-  if (!std::filesystem::is_directory(path)) {
+  if (!std::filesystem::is_directory(path) || is_sharded(path)) {
     if (path.ends_with(".toml") && std::filesystem::exists(path))
       fail_usage(path, " is a configuration, not a trained model; name its run folder or a checkpoint");
     if (!which.empty()) fail_usage(path, " is not a run folder, so it has no ", which, " checkpoint to choose");

@@ -44,7 +44,8 @@ struct LoadedModel {
   ModelOutput forward(const ModelInput& input) const;
 };
 
-// `path`: a run folder, a checkpoint file, or a frozen model (frozen_model.h), which has a program and no model.
+// `path`: a run folder, a checkpoint in one file or several (io/sharded_weights.h), or a frozen model (frozen_model.h),
+// which has a program and no model.
 // `which`: the checkpoint of a run folder, "best" or "last"; "": best, if there is one. `overrides` change the
 // configuration, also of the model: "router.eval_k=1". The model normalises as in training, unless an override of
 // transforms.eval has a `normalize` step. Raises Error if there is no checkpoint, it is damaged or its weights do not

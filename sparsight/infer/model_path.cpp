@@ -6,6 +6,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/options.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/io/shard_index.h"
 
 namespace sparsight {
 namespace {
@@ -14,7 +15,7 @@ bool looks_like_model(const std::string& path) {
   for (const char* extension : {".safetensors", ".sparsight", ".pt", ".pth", ".th", ".bin"})
     if (path.ends_with(extension)) return true;
   std::error_code ignored;
-  return std::filesystem::is_directory(std::filesystem::path(path) / "checkpoints", ignored);
+  return is_sharded(path) || std::filesystem::is_directory(std::filesystem::path(path) / "checkpoints", ignored);
 }
 
 }  // namespace

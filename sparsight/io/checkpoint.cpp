@@ -5,6 +5,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/io/checkpoint_parts.h"
+#include "sparsight/io/sharded_weights.h"
 
 namespace sparsight {
 namespace {
@@ -68,15 +69,15 @@ Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts) {
 }
 
 Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts, const TensorCut& cut) {
-  TensorFile file = read_safetensors(
-      path,
-      [&](const std::string& name) {
-        return parts == CheckpointParts::kAll || !is_training_name(name) ||
-               name.substr(kTraining.size()).starts_with(kAverageTensors);
-      },
-      [&](const std::string& name, const at::Tensor& tensor) {
-        return cut(is_training_name(name) ? name.substr(kTraining.size()) : name, tensor);
-      });
+  const auto wanted = [&](const std::string& name) {
+    return parts == CheckpointParts::kAll || !is_training_name(name) ||
+           name.substr(kTraining.size()).starts_with(kAverageTensors);
+  };
+  const TensorCut cut_plain = [&](const std::string& name, const at::Tensor& tensor) {
+    return cut(is_training_name(name) ? name.substr(kTraining.size()) : name, tensor);
+  };
+  TensorFile file =
+      is_sharded(path) ? ShardedWeights(path).read(wanted, cut_plain) : read_safetensors(path, wanted, cut_plain);
   if (metadata_text(file, "format") != kFormat)
     fail(path, " holds tensors but is not a sparsight checkpoint; use --init-from for weights alone");
   const int version = parse_version(metadata_text(file, "version"));

@@ -1,5 +1,6 @@
 // A checkpoint is one safetensors file: the model's weights under their own names, so that any program can read them;
-// the rest of the training state under "training/..."; and format, version, config and state in the metadata.
+// the rest of the training state under "training/..."; and format, version, config and state in the metadata. Divided
+// into several files (sharded_weights.h) it is read by their folder or index.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -17,6 +17,7 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/safetensors_parts.h"
+#include "sparsight/io/safetensors_reader.h"
 
 namespace sparsight {
 namespace {
@@ -65,13 +66,15 @@ void lay_out(std::vector<TensorEntry>& tensors, const std::vector<size_t>& bytes
   }
 }
 
-void read_tensor(const OpenedFile& opened, const TensorEntry& entry, void* to, const std::string& path) {
+// data_start: where the file's tensors begin.
+void read_tensor(const Descriptor& file, size_t data_start, const TensorEntry& entry, void* to,
+                 const std::string& path) {
   Checksum checksum;
   auto* const data = static_cast<char*>(to);
   const size_t bytes = entry.end - entry.begin;
   for (size_t at = 0; at < bytes; at += kReadBytes) {
     const size_t count = std::min(kReadBytes, bytes - at);
-    read_all_at(opened.file.get(), data + at, count, opened.data_start + entry.begin + at, path);
+    read_all_at(file.get(), data + at, count, data_start + entry.begin + at, path);
     if (!entry.checksum.empty()) checksum.update(data + at, count);
   }
   if (!entry.checksum.empty() && checksum.hex() != entry.checksum)
@@ -97,10 +100,26 @@ TensorFile read_safetensors(const std::string& path, const std::function<bool(co
   for (const TensorEntry& entry : opened.header.tensors) {
     if (wanted && !wanted(entry.name)) continue;
     at::Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
-    read_tensor(opened, entry, tensor.data_ptr(), path);
+    read_tensor(opened.file, opened.data_start, entry, tensor.data_ptr(), path);
     result.tensors.emplace_back(entry.name, cut ? cut(entry.name, tensor) : std::move(tensor));
   }
   return result;
+}
+
+SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path) {
+  OpenedFile opened = open_safetensors(path);
+  header_ = std::move(opened.header);
+  data_start_ = opened.data_start;
+}
+
+void SafetensorsReader::read(const TensorEntry& entry, void* to) const {
+  read_tensor(open_for_reading(path_), data_start_, entry, to, path_);
+}
+
+at::Tensor SafetensorsReader::read(const TensorEntry& entry) const {
+  at::Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
+  read(entry, tensor.data_ptr());
+  return tensor;
 }
 
 SafetensorsHeader read_safetensors_header(const std::string& path) { return open_safetensors(path).header; }

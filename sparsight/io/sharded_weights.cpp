@@ -1,7 +1,6 @@
 #include "sparsight/io/sharded_weights.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/stack.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/json_text.h"
+#include "sparsight/core/options.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_folder.h"
 #include "sparsight/io/safetensors_parts.h"
@@ -21,8 +20,6 @@ namespace sparsight {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr size_t kMaxIndexBytes = size_t{1} << 30;
 
 std::string shard_name(int64_t shard, int64_t shards) {
   std::array<char, 64> name{};
@@ -83,11 +80,6 @@ std::vector<std::vector<Piece>> divide(const SafetensorsHeader& header, const st
 
 }  // namespace
 
-bool is_sharded(const std::string& path) {
-  std::error_code ignored;
-  return fs::path(path).filename() == kShardIndex || fs::exists(fs::path(path) / kShardIndex, ignored);
-}
-
 void shard_weights(const std::string& file, const std::string& folder, int64_t files) {
   const SafetensorsHeader header = read_safetensors_header(file);
   const std::map<std::string, int64_t> experts = count_experts(header);
@@ -124,41 +116,6 @@ void shard_weights(const std::string& file, const std::string& folder, int64_t f
   out.commit();
 }
 
-ShardedWeights::ShardedWeights(const std::string& folder)
-    : folder_(fs::path(folder).filename() == kShardIndex ? fs::path(folder).parent_path().string() : folder) {
-  if (folder_.empty()) folder_ = ".";
-  read_index();
-  find_tensors();
-  find_experts();
-}
-
-void ShardedWeights::read_index() {
-  const std::string path = folder_ + "/" + kShardIndex;
-  const Json index = parse_json_object(read_file(path, kMaxIndexBytes), printable(path));
-  const Json map = index.value("weight_map", Json());
-  if (!map.is_object()) fail(printable(path), " has no weight_map, which says where each tensor is");
-  std::map<std::string, size_t> shards;
-  for (const auto& [name, file] : map.items()) {
-    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
-      fail(printable(path), ": the file of ", printable(name), " is ", shown(file),
-           ", not the name of a file beside it");
-    const auto [shard, fresh] = shards.emplace(file.get<std::string>(), shards_.size());
-    if (fresh) shards_.push_back({folder_ + "/" + shard->first, {}});
-    shard_of_[name] = shard->second;
-    order_.push_back(name);
-  }
-  const Json metadata = index.value("metadata", Json::object());
-  if (!metadata.is_object()) return;
-  const auto member = [&](const char* name) {
-    return metadata.contains(name) && metadata.at(name).is_object() ? metadata.at(name) : Json::object();
-  };
-  const Json experts = member("experts"), texts = member("safetensors");
-  for (const auto& [layer, count] : experts.items())
-    if (count.is_number_integer()) experts_[layer] = count.get<int64_t>();
-  for (const auto& [key, text] : texts.items())
-    if (text.is_string()) header_.metadata[key] = text.get<std::string>();
-}
-
 namespace {
 
 // "expert 3 of blocks.1.mlp.experts.w1", or "tensor head.weight".
@@ -170,31 +127,48 @@ std::string described(const std::string& name) {
 
 }  // namespace
 
+ShardedWeights::ShardedWeights(const std::string& folder) : index_(read_shard_index(folder)) {
+  header_.metadata = index_.metadata;
+  find_tensors();
+  find_experts();
+}
+
 void ShardedWeights::find_tensors() {
-  for (size_t s = 0; s < shards_.size(); ++s) {
-    Shard& shard = shards_[s];
-    shard.header = read_safetensors_header(shard.path);
-    for (const TensorEntry& entry : shard.header.tensors) {
-      const auto place = shard_of_.find(entry.name);
-      if (place == shard_of_.end())
-        fail(described(entry.name), " in ", printable(shard.path), " is foreign: ", kShardIndex, " does not name it");
+  for (const std::string& file : index_.files) open_shard(file);
+  for (size_t s = 0; s < shards_.size(); ++s)
+    for (const TensorEntry& entry : shards_[s].header().tensors) {
+      const auto place = index_.file_of.find(entry.name);
+      if (place == index_.file_of.end())
+        fail(described(entry.name), " in ", printable(shards_[s].path()), " is foreign: ", kShardIndex,
+             " does not name it");
       if (!entries_.emplace(entry.name, entry).second || place->second != s)
-        fail(described(entry.name), " is doubled: it is in ", printable(shards_[place->second].path), " and in ",
-             printable(shard.path));
+        fail(described(entry.name), " is doubled: it is in ", printable(shards_[place->second].path()), " and in ",
+             printable(shards_[s].path()));
     }
-  }
-  for (const std::string& name : order_)
+  for (const std::string& name : index_.tensors)
     if (!entries_.contains(name))
-      fail(described(name), " is missing: it is not in ", printable(shards_[shard_of_.at(name)].path));
+      fail(described(name), " is missing: it is not in ", printable(shards_[index_.file_of.at(name)].path()));
+}
+
+void ShardedWeights::open_shard(const std::string& file) {
+  const std::string path = index_.folder + "/" + file;
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    const auto first = std::ranges::find_if(
+        index_.tensors, [&](const std::string& name) { return index_.files[index_.file_of.at(name)] == file; });
+    fail(printable(path), " is missing: ", kShardIndex, " says that it has ", described(*first),
+         "; copy all files of the index");
+  }
+  shards_.emplace_back(path);
 }
 
 void ShardedWeights::find_experts() {
   std::map<std::string, int64_t> found;  // tensor of all experts -> how many it has
-  for (const std::string& name : order_) {
+  for (const std::string& name : index_.tensors) {
     const TensorEntry& entry = entries_.at(name);
     const auto single = parse_single_name(name);
-    const auto layer = single ? experts_.find(single->tensor.experts_path()) : experts_.end();
-    if (layer == experts_.end()) {
+    const auto layer = single ? index_.experts.find(single->tensor.experts_path()) : index_.experts.end();
+    if (layer == index_.experts.end()) {
       header_.tensors.push_back({name, entry.type, entry.shape});
       continue;
     }
@@ -218,22 +192,38 @@ void ShardedWeights::find_experts() {
   }
 }
 
+void ShardedWeights::read_into(const std::string& name, void* to) const {
+  shards_[index_.file_of.at(name)].read(entries_.at(name), to);
+}
+
 at::Tensor ShardedWeights::read(const std::string& name) const {
-  if (const auto shard = shard_of_.find(name); shard != shard_of_.end())
-    return read_one(shards_[shard->second].path, name);
-  const auto stacked = parse_stacked_name(name);
-  const auto layer = stacked ? experts_.find(stacked->experts_path()) : experts_.end();
-  if (layer == experts_.end()) fail(printable(folder_), " has no tensor ", printable(name));
-  std::vector<at::Tensor> experts(static_cast<size_t>(layer->second));
-  for (const Shard& shard : shards_) {
-    const auto wanted = [&](const std::string& n) {
-      const auto single = parse_single_name(n);
-      return single && single->tensor.of_all() == name;
-    };
-    for (auto& [n, tensor] : read_safetensors(shard.path, wanted).tensors)
-      experts[static_cast<size_t>(parse_single_name(n)->expert)] = std::move(tensor);
+  const auto entry = std::ranges::find(header_.tensors, name, &TensorEntry::name);
+  if (entry == header_.tensors.end()) fail(printable(index_.folder), " has no tensor ", printable(name));
+  return read(*entry);
+}
+
+at::Tensor ShardedWeights::read(const TensorEntry& entry) const {
+  at::Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
+  if (entries_.contains(entry.name)) {
+    read_into(entry.name, tensor.data_ptr());
+    return tensor;
   }
-  return at::stack(experts);
+  const ExpertTensorName name = *parse_stacked_name(entry.name);
+  for (int64_t e = 0; e < entry.shape.front(); ++e) {
+    at::Tensor expert = tensor.select(0, e);
+    read_into(name.of_expert(e), expert.data_ptr());
+  }
+  return tensor;
+}
+
+TensorFile ShardedWeights::read(const std::function<bool(const std::string&)>& wanted, const TensorCut& cut) const {
+  TensorFile file{{}, header_.metadata};
+  for (const TensorEntry& entry : header_.tensors) {
+    if (wanted && !wanted(entry.name)) continue;
+    at::Tensor tensor = read(entry);
+    file.tensors.emplace_back(entry.name, cut ? cut(entry.name, tensor) : std::move(tensor));
+  }
+  return file;
 }
 
 void merge_weights(const std::string& folder, const std::string& file) {
@@ -241,7 +231,7 @@ void merge_weights(const std::string& folder, const std::string& file) {
   TensorFile merged{{}, weights.header().metadata};
   for (const TensorEntry& entry : weights.header().tensors)
     merged.tensors.emplace_back(entry.name, without_values(entry.shape, entry.type));
-  write_safetensors(file, merged, [&](size_t i) { return weights.read(merged.tensors[i].first); });
+  write_safetensors(file, merged, [&](size_t i) { return weights.read(weights.header().tensors[i]); });
 }
 
 }  // namespace sparsight

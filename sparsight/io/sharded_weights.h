@@ -11,21 +11,18 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/io/safetensors.h"
+#include "sparsight/io/safetensors_parts.h"
+#include "sparsight/io/safetensors_reader.h"
+#include "sparsight/io/shard_index.h"
 
 namespace sparsight {
-
-inline constexpr const char* kShardIndex = "model.safetensors.index.json";
-
-// Whether `path` is a folder with an index, or an index.
-bool is_sharded(const std::string& path);
 
 // Divides a file into a new folder of `files` files. Raises Error where the file is damaged or something is at
 // `folder`, UsageError where there are fewer experts in a layer than files.
 void shard_weights(const std::string& file, const std::string& folder, int64_t files);
 
-// Weights in several files. Raises Error, with the name, where an expert or another tensor is missing, in two files, or
-// in none of the index.
+// Weights in several files. Raises Error, with the name, where a file, an expert or another tensor is missing, in two
+// files, or in none of the index.
 class ShardedWeights {
  public:
   // folder: or its index.
@@ -35,22 +32,19 @@ class ShardedWeights {
   const SafetensorsHeader& header() const { return header_; }
   // The tensor of this name, of all experts.
   at::Tensor read(const std::string& name) const;
+  at::Tensor read(const TensorEntry& entry) const;  // of the header
+  // As read_safetensors() of the one file.
+  TensorFile read(const std::function<bool(const std::string&)>& wanted, const TensorCut& cut = nullptr) const;
 
  private:
-  struct Shard {
-    std::string path;
-    SafetensorsHeader header;
-  };
-  void read_index();
   void find_tensors();
+  void open_shard(const std::string& file);
   void find_experts();
+  void read_into(const std::string& name, void* to) const;  // name: of a file
 
-  std::string folder_;
-  std::map<std::string, int64_t> experts_;      // layer -> its number of experts
-  std::map<std::string, size_t> shard_of_;      // tensor of a file -> file
+  ShardIndex index_;
+  std::vector<SafetensorsReader> shards_;
   std::map<std::string, TensorEntry> entries_;  // tensor of a file
-  std::vector<std::string> order_;              // of the index
-  std::vector<Shard> shards_;
   SafetensorsHeader header_;
 };
 

@@ -12,6 +12,7 @@ light_sources(
   io/safetensors.cpp
   io/safetensors_header.cpp
   io/safetensors_rows.cpp
+  io/shard_index.cpp
   io/sharded_names.cpp
   io/sharded_weights.cpp
   io/temporary.cpp

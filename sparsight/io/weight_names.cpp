@@ -151,15 +151,9 @@ NamedTensors with_timm_names(NamedTensors tensors) {
 }
 
 NamedTensors read_weights(const std::string& path) {
-  if (is_sharded(path)) {
-    const ShardedWeights weights(path);
-    NamedTensors tensors;
-    for (const TensorEntry& entry : weights.header().tensors)
-      if (!is_training_name(entry.name)) tensors.emplace_back(entry.name, weights.read(entry.name));
-    return with_timm_names(std::move(tensors));
-  }
-  if (is_torch_pickle(path)) return with_timm_names(read_torch_pickle(path));
   const auto wanted = [](const std::string& name) { return !is_training_name(name); };
+  if (is_sharded(path)) return with_timm_names(ShardedWeights(path).read(wanted).tensors);
+  if (is_torch_pickle(path)) return with_timm_names(read_torch_pickle(path));
   return with_timm_names(read_safetensors(path, wanted).tensors);
 }
 

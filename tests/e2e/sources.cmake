@@ -34,6 +34,7 @@ light_tests(
   e2e/run_folder_test.cpp
   e2e/saved_run.cpp
   e2e/separate_training_test.cpp
+  e2e/sharded_model_test.cpp
   e2e/spread_experts_test.cpp
   e2e/superclass_test.cpp
   e2e/train_test.cpp

@@ -1,4 +1,5 @@
 // What files of weights alone do not say. tests/e2e/attack_test.cpp uses one.
+#include <filesystem>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include "sparsight/core/input_file.h"
 #include "sparsight/infer/bare_weights.h"
 #include "sparsight/io/checkpoint.h"
+#include "sparsight/io/shard_index.h"
 #include "sparsight/models/register_models.h"
 #include "sparsight/nn/init.h"
 #include "tests/support/errors.h"
@@ -97,6 +99,25 @@ TEST(BareWeights, AreTheModelThatTheirTensorsTell) {
     const at::Tensor logits = loaded.model->forward({.images = saved.images}).logits;
     EXPECT_TRUE(torch::allclose(logits, saved.logits, 1e-4, 1e-4)) << kinds[i].dump();
   }
+}
+
+// As other programs divide them: an index without the metadata of one file.
+TEST(BareWeights, MayBeInSeveralFiles) {
+  const testing::TemporaryFolder folder;
+  const SavedModel saved = save_vit(folder, "whole.safetensors", Json::object());
+  const NamedTensors all = read_safetensors(saved.path).tensors;
+  std::vector<TensorFile> files(2);
+  Json index{{"weight_map", Json::object()}};
+  std::filesystem::create_directory(folder.path("shards"));
+  for (size_t i = 0; i < all.size(); ++i) {
+    files[i % 2].tensors.push_back(all[i]);
+    index["weight_map"][all[i].first] = cat("part", i % 2, ".safetensors");
+  }
+  for (size_t i = 0; i < 2; ++i) write_safetensors(folder.path(cat("shards/part", i, ".safetensors")), files[i]);
+  folder.write(std::string("shards/") + kShardIndex, index.dump());
+  ASSERT_TRUE(is_bare_weights(folder.path("shards")));
+  const LoadedModel loaded = load_model_or_weights(without_data(folder.path("shards")));
+  EXPECT_TRUE(torch::allclose(loaded.model->forward({.images = saved.images}).logits, saved.logits, 1e-4, 1e-4));
 }
 
 TEST(BareWeights, HaveTheClassNamesOfLabels) {

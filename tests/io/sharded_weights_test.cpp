@@ -81,6 +81,35 @@ TEST_F(Shards, MergeToTheSameFile) {
   EXPECT_TRUE(weights.read("blocks.1.mlp.experts.b1").equal(whole().tensors[2].second));
 }
 
+TEST_F(Shards, AreReadLikeTheOneFile) {
+  const ShardedWeights weights(folder_.path("shards"));
+  const auto wanted = [](const std::string& name) { return name.starts_with("blocks."); };
+  const TensorFile some = weights.read(wanted, [](const std::string& name, const at::Tensor& tensor) {
+    return name.ends_with("w1") ? tensor.narrow(0, 1, 2) : tensor;
+  });
+  EXPECT_EQ(some.metadata, whole().metadata);
+  ASSERT_EQ(some.tensors.size(), 2u);
+  EXPECT_EQ(some.tensors[0].first, "blocks.1.mlp.experts.w1");
+  EXPECT_TRUE(some.tensors[0].second.equal(whole().tensors[1].second.narrow(0, 1, 2)));
+  EXPECT_TRUE(some.tensors[1].second.equal(whole().tensors[2].second));
+}
+
+TEST_F(Shards, ADamagedTensorIsNamed) {
+  std::string bytes = read_file(shard(2), 1 << 20);
+  bytes.back() ^= 1;
+  write_file_atomically(shard(2), bytes);
+  EXPECT_NE(
+      error_text([&] { ShardedWeights(folder_.path("shards")).read(nullptr); }).find("does not match its checksum"),
+      std::string::npos);
+}
+
+TEST_F(Shards, AMissingFileIsNamed) {
+  std::filesystem::remove(shard(2));
+  EXPECT_EQ(merge_error(), shard(2) +
+                               " is missing: model.safetensors.index.json says that it has expert 3 of "
+                               "blocks.1.mlp.experts.w1; copy all files of the index");
+}
+
 TEST_F(Shards, AMissingExpertIsNamed) {
   TensorFile second = read_safetensors(shard(2));
   std::erase_if(second.tensors, [](const auto& entry) { return entry.first == "blocks.1.mlp.experts.4.w1"; });
