@@ -91,7 +91,9 @@ struct AlgorithmFacts {
   int64_t compares = 1;      // training domains from which on it has something to compare
   bool takes_ranks = false;  // its minibatches may be shared out over processes: what it makes of them are sums that
                              // LossStep adds up
-  bool predicts = false;     // with more than the model's weights: it overrides predict() and prediction_tensors()
+  // Why not, where it does not take ranks.
+  std::string one_process = "it does not say whether its minibatches can be shared out";
+  bool predicts = false;  // with more than the model's weights: it overrides predict() and prediction_tensors()
 };
 
 class AlgorithmRegistry : public Registry<std::shared_ptr<Algorithm>, AlgorithmContext> {

@@ -72,7 +72,8 @@ void LossStep::add(const Batch& batch) {
   add(batch, {output}, task_loss(output.logits, batch, task_loss_));
 }
 
-void LossStep::add(const Batch& batch, const std::vector<ModelOutput>& passes, const at::Tensor& task) {
+void LossStep::add(const Batch& batch, const std::vector<ModelOutput>& passes, const at::Tensor& task,
+                   const NamedMeans& more) {
   const auto count = static_cast<double>(passes.size());
   at::Tensor total = context_.train.task_weight * task;
   MinibatchReport own;
@@ -90,6 +91,7 @@ void LossStep::add(const Batch& batch, const std::vector<ModelOutput>& passes, c
   for (const auto& [name, value] : auxiliary) own.means.add("losses/" + name, value, 1);
   if (auxiliary.empty()) own.details["losses"] = Json::object();
   report(batch, passes, own);
+  own.means.add(more);
   first_image(batch);
   images_ += next_->all;
   next_.reset();

@@ -29,8 +29,9 @@ class LossStep {
   // Adds the gradients of a batch, with the task loss of [train].
   void add(const Batch& batch);
   // The same for passes over the batch that were made before, with a task loss of their own, []. Auxiliary losses are
-  // the mean of those of the passes; the accuracy is that of the last one.
-  void add(const Batch& batch, const std::vector<ModelOutput>& passes, const at::Tensor& task);
+  // the mean of those of the passes; the accuracy is that of the last one. more: further numbers of the batch to log.
+  void add(const Batch& batch, const std::vector<ModelOutput>& passes, const at::Tensor& task,
+           const NamedMeans& more = {});
 
   // Updates the weights, unless something was not finite. Called once, after all minibatches. last: see
   // WeightUpdate::step().

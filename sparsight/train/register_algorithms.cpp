@@ -24,15 +24,15 @@ AlgorithmRegistry& algorithms() {
         {.title = "ERM", .takes_ranks = true});
     list.add<PgdTrainingOptions>("pgd_training",
                                  "erm on images under a PGD attack at the current weights (Madry et al.)",
-                                 construct_algorithm<PgdTraining>);
+                                 construct_algorithm<PgdTraining>, {.takes_ranks = true});
     list.add<TradesOptions>("trades",
                             "erm plus the divergence of the probabilities under attack from those without (TRADES)",
-                            construct_algorithm<Trades>);
+                            construct_algorithm<Trades>, {.takes_ranks = true});
     list.add<FreeTrainingOptions>(
         "free", "each batch several times, with an attack that costs no passes of its own (Shafahi et al.)",
-        construct_algorithm<FreeTraining>);
+        construct_algorithm<FreeTraining>, {.takes_ranks = true});
     list.add<FastTrainingOptions>("fast", "erm on images after one attack step from a random start (Wong et al.)",
-                                  construct_algorithm<FastTraining>);
+                                  construct_algorithm<FastTraining>, {.takes_ranks = true});
     return list;
   }();
   return registry;

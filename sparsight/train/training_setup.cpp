@@ -142,10 +142,10 @@ void check_task_loss(const TrainingSetup& setup) {
 
 void check_ranks(const TrainingSetup& setup) {
   const std::string name = setup.config.at("algorithm").at("name").get<std::string>();
-  if (setup.group->size() == 1 || algorithms().facts(name).takes_ranks) return;
-  fail_usage("algorithm.name = \"", name,
-             "\" trains in one process only; train without --processes and torchrun, or use "
-             "algorithm.name = \"erm\"");
+  const AlgorithmFacts facts = algorithms().facts(name);
+  if (setup.group->size() == 1 || facts.takes_ranks) return;
+  fail_usage("algorithm.name = \"", name, "\" trains in one process only: ", facts.one_process,
+             "; train without --processes and torchrun, or use algorithm.name = \"erm\"");
 }
 
 }  // namespace

@@ -178,11 +178,4 @@ TEST_F(Ranks, EvaluationsHaveTheResultsAndRecordsOfOneProcess) {
   EXPECT_EQ(folder_contents(folder_.path("several")), folder_contents(folder_.path("one")));
 }
 
-TEST_F(Ranks, AlgorithmsThatCannotSayWhy) {
-  const ProgramResult result = train_tiny(folder_, folder_.path("free"),
-                                          {"--set", "algorithm.name=free", "--processes", "2", "--max-restarts", "0"});
-  EXPECT_EQ(result.exit_code, 2) << result.err;
-  EXPECT_NE(result.err.find("algorithm.name = \"free\" trains in one process only"), std::string::npos) << result.err;
-}
-
 }  // namespace sparsight::testing::ranks_test

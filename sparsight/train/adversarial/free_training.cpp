@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include <ATen/ops/zeros_like.h>
+#include <nlohmann/json.hpp>
 
 #include "sparsight/attacks/projection.h"
 #include "sparsight/core/error.h"
+#include "sparsight/dist/rank_zero.h"
+#include "sparsight/dist/tensor_message.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/train/adversarial/adversary.h"
 #include "sparsight/train/loss_step.h"
@@ -67,10 +70,28 @@ UpdateResult FreeTraining::update(Minibatches& minibatches, const UpdateContext&
   return result;
 }
 
+// Those of all ranks on rank 0, in the order of the step's minibatches; on the others none.
+std::vector<at::Tensor> FreeTraining::perturbations_of_all() const {
+  dist::TensorMessage own;
+  own.json = Json::array();
+  for (const at::Tensor& perturbation : perturbations_) own.json.push_back(own.add(perturbation));
+  std::vector<dist::TensorMessage> ranks;
+  size_t most = 0;
+  for (const std::string& bytes : dist::gather_bytes(*context().group, own.bytes())) {
+    ranks.push_back(dist::TensorMessage::from_bytes(bytes));
+    most = std::max(most, ranks.back().json.size());
+  }
+  std::vector<at::Tensor> all;
+  for (size_t i = 0; i < most; ++i)
+    for (const dist::TensorMessage& rank : ranks)
+      if (i < rank.json.size()) all.push_back(rank.get(rank.json.at(i)));
+  return all;
+}
+
 AlgorithmState FreeTraining::state() const {
   AlgorithmState state = Erm::state();
-  for (size_t i = 0; i < perturbations_.size(); ++i)
-    state.tensors.emplace_back(cat(kPerturbations, i), perturbations_[i]);
+  const std::vector<at::Tensor> all = context().group->size() == 1 ? perturbations_ : perturbations_of_all();
+  for (size_t i = 0; i < all.size(); ++i) state.tensors.emplace_back(cat(kPerturbations, i), all[i]);
   return state;
 }
 
@@ -78,11 +99,11 @@ void FreeTraining::load_state(const AlgorithmState& state) {
   Erm::load_state(state);
   perturbations_.clear();
   const NamedTensors found = tensors_under(kPerturbations, state.tensors);
-  perturbations_.resize(found.size());
-  for (size_t i = 0; i < found.size(); ++i) {
+  const dist::Group& group = *context().group;
+  for (auto i = static_cast<size_t>(group.rank()); i < found.size(); i += static_cast<size_t>(group.size())) {
     const auto saved = std::ranges::find(found, std::to_string(i), &NamedTensors::value_type::first);
     if (saved == found.end()) fail("the checkpoint's training state lacks ", kPerturbations, i);
-    perturbations_[i] = saved->second.clone();
+    perturbations_.push_back(saved->second.clone());
   }
 }
 

@@ -28,10 +28,12 @@ class FreeTraining : public Erm {
 
  private:
   UpdateResult replay(const std::vector<Batch>& batches, const UpdateContext& context);
+  std::vector<at::Tensor> perturbations_of_all() const;
 
   FreeTrainingOptions options_;
   ThreatModel threat_;
-  std::vector<at::Tensor> perturbations_;  // [B,C,H,W] for each minibatch of a step; from 0 where the shape changes
+  // [B,C,H,W] for each minibatch of a step that is this rank's; from 0 where the shape changes.
+  std::vector<at::Tensor> perturbations_;
 };
 
 }  // namespace sparsight

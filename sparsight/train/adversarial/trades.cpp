@@ -58,19 +58,17 @@ at::Tensor Trades::attacked(const Batch& batch, const at::Tensor& numbers, const
 
 UpdateResult Trades::update(Minibatches& minibatches, const UpdateContext& context) {
   LossStep step(this->context(), weights(), context, minibatches.left());
-  NamedMeans clean_accuracy;
   while (minibatches.left() > 0) {
     const Batch batch = minibatches.next();
     const at::Tensor moved = attacked(batch, step.numbers(batch), context);
     const ModelOutput clean = step.forward(batch, batch.images), adversarial = step.forward(batch, moved);
+    NamedMeans clean_accuracy;
     clean_accuracy.add("clean_accuracy", static_cast<double>(count_correct(clean.logits.detach(), batch.labels)),
                        static_cast<double>(batch.labels.size(0)));
     const at::Tensor divergence = divergence_under_attack(clean.logits, adversarial.logits);
-    step.add(batch, {clean, adversarial}, task_loss(clean.logits, batch) + options_.beta * divergence);
+    step.add(batch, {clean, adversarial}, task_loss(clean.logits, batch) + options_.beta * divergence, clean_accuracy);
   }
-  UpdateResult result = step.finish();
-  result.means.add(clean_accuracy);
-  return result;
+  return step.finish();
 }
 
 }  // namespace sparsight
