@@ -27,7 +27,8 @@ void add_weights_merge(CLI::App& weights) {
   const auto arguments = std::make_shared<WeightsMergeArguments>();
   CLI::App* verb = add_verb(weights, "merge", "Put the files of `weights shard` together into one",
                             "sparsight weights merge demo_shards --out demo.safetensors");
-  verb->add_option("folder", arguments->folder, "Folder with model.safetensors.index.json")
+  verb->add_option("folder", arguments->folder,
+                   "Folder with model.safetensors.index.json, another index, or a run whose checkpoints are in parts")
       ->required()
       ->type_name("FOLDER");
   verb->add_option("--out", arguments->out, "File to write")->required()->type_name("FILE");

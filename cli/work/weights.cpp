@@ -5,7 +5,7 @@
 #include "cli/work/interruptible.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/io/run_folder.h"
+#include "sparsight/io/part_files.h"
 #include "sparsight/io/sharded_weights.h"
 
 namespace sparsight::cli {
@@ -13,20 +13,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A run's best weights, or the last ones if it has no best.
+// A run's best weights, or the last ones if it has no best; "" where it has none.
+std::string weights_of_run(const std::string& path) {
+  std::error_code ignored;
+  for (const char* const name : {"best", "last"}) {
+    const std::string file = path + "/checkpoints/" + name + ".safetensors", index = part_index(file);
+    if (fs::exists(index, ignored)) return index;
+    if (fs::exists(file, ignored)) return file;
+  }
+  return "";
+}
+
 std::string weights_file(const std::string& path) {
   std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return path;
-  for (const char* const name : {"best", "last"})
-    if (const std::string file = path + "/checkpoints/" + name + ".safetensors"; fs::exists(file, ignored)) return file;
-  fail(printable(path), " is no run with a checkpoint; name one, or a safetensors file");
+  const std::string file = fs::is_directory(path, ignored) ? weights_of_run(path) : path;
+  if (file.empty()) fail(printable(path), " is no run with a checkpoint; name one, or a safetensors file");
+  return file;
 }
 
 }  // namespace
 
 void run_weights_shard(const WeightsShardArguments& arguments) {
   begin_interruptible_work();
-  const std::string file = weights_file(arguments.weights);
+  const std::string file = is_sharded(arguments.weights) ? arguments.weights : weights_file(arguments.weights);
+  if (is_sharded(file))
+    fail_usage(printable(file), " has its weights in several files already; sparsight weights merge makes one of them");
   shard_weights(file, arguments.out, arguments.files);
   output() << printable(file) << ": " << arguments.files << (arguments.files == 1 ? " file" : " files") << " and "
            << kShardIndex << " in " << printable(arguments.out) << "\n";
@@ -37,7 +48,11 @@ void run_weights_merge(const WeightsMergeArguments& arguments) {
   std::error_code ignored;
   if (!arguments.overwrite && fs::exists(arguments.out, ignored))
     fail(printable(arguments.out), " exists; choose another --out, or replace it with --overwrite");
-  merge_weights(arguments.folder, arguments.out);
+  const std::string from = is_sharded(arguments.folder) ? arguments.folder : weights_of_run(arguments.folder);
+  if (!is_sharded(from))
+    fail(printable(arguments.folder), " has no ", kShardIndex,
+         "; name the folder of weights shard, or a run whose checkpoints are in parts");
+  merge_weights(from, arguments.out);
   output() << printable(arguments.folder) << ": merged into " << printable(arguments.out) << "\n";
 }
 

@@ -1,5 +1,9 @@
 #include "sparsight/catalogue/dist_options.h"
 
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/config.h"
+
 namespace sparsight {
 
 void DistOptions::declare(OptionSet& set) {
@@ -13,6 +17,14 @@ void DistOptions::declare(OptionSet& set) {
       "shard_optimizer", &shard_optimizer,
       "each process keeps the optimiser's state of a part of the parameters, and sends the others their new values "
       "(ZeRO, stage 1): less memory, the same bits");
+  set.flag(
+      "checkpoint_parts", &checkpoint_parts,
+      "each process writes what it alone has of a checkpoint into a file of its own, in the run's folder, which all "
+      "must see, instead of sending it to the first one");
+}
+
+DistOptions dist_options(const Json& config) {
+  return config.contains("dist") ? read_section<DistOptions>(config, "dist") : DistOptions();
 }
 
 }  // namespace sparsight

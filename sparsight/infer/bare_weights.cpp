@@ -172,13 +172,12 @@ std::vector<std::string> read_labels(const std::string& name) {
 
 bool is_bare_weights(const std::string& path) {
   std::error_code ignored;
-  const bool sharded = is_sharded(path);
-  if (!sharded) {
+  if (!is_sharded(path)) {
     if (!std::filesystem::is_regular_file(path, ignored) || path.ends_with(".toml") || is_frozen_model(path))
       return false;
     if (is_torch_pickle(path)) return true;
   }
-  const auto metadata = sharded ? read_shard_index(path).metadata : read_safetensors_metadata(path);
+  const auto metadata = read_checkpoint_metadata(path);
   const auto format = metadata.find("format");
   return format == metadata.end() || !format->second.starts_with("sparsight-");
 }

@@ -24,21 +24,6 @@ std::string metadata_text(const TensorFile& file, const std::string& key) {
   return found == file.metadata.end() ? "" : found->second;
 }
 
-TensorFile to_file(const Checkpoint& checkpoint) {
-  TensorFile file;
-  for (const auto& [name, tensor] : checkpoint.weights) {
-    SPARSIGHT_CHECK(!is_training_name(name));
-    file.tensors.emplace_back(name, tensor);
-  }
-  for (const auto& [name, tensor] : checkpoint.training) file.tensors.emplace_back(kTraining + name, tensor);
-  const auto text = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
-  file.metadata = {{"format", kFormat},
-                   {"version", std::to_string(kCheckpointVersion)},
-                   {"config", text(checkpoint.config)},
-                   {"state", text(checkpoint.state)}};
-  return file;
-}
-
 Json metadata_object(const TensorFile& file, const std::string& key, const std::string& path) {
   auto object = try_parse_json_object(metadata_text(file, key));
   if (!object) fail(path, ": the checkpoint's ", key, " is missing or damaged");
@@ -56,12 +41,31 @@ NamedTensors tensors_under(std::string_view prefix, const NamedTensors& tensors)
   return found;
 }
 
+TensorFile checkpoint_file(const Checkpoint& checkpoint) {
+  TensorFile file;
+  for (const auto& [name, tensor] : checkpoint.weights) {
+    SPARSIGHT_CHECK(!is_training_name(name));
+    file.tensors.emplace_back(name, tensor);
+  }
+  for (const auto& [name, tensor] : checkpoint.training) file.tensors.emplace_back(kTraining + name, tensor);
+  const auto text = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  file.metadata = {{"format", kFormat},
+                   {"version", std::to_string(kCheckpointVersion)},
+                   {"config", text(checkpoint.config)},
+                   {"state", text(checkpoint.state)}};
+  return file;
+}
+
+std::map<std::string, std::string> read_checkpoint_metadata(const std::string& path) {
+  return is_sharded(path) ? read_shard_index(path).metadata : read_safetensors_metadata(path);
+}
+
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
-  write_safetensors(path, to_file(checkpoint));
+  write_safetensors(path, checkpoint_file(checkpoint));
 }
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint, const TensorSource& source) {
-  write_safetensors(path, to_file(checkpoint), source);
+  write_safetensors(path, checkpoint_file(checkpoint), source);
 }
 
 Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts) {

@@ -3,6 +3,7 @@
 // into several files (sharded_weights.h) it is read by their folder or index.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -30,6 +31,12 @@ NamedTensors tensors_under(std::string_view prefix, const NamedTensors& tensors)
 
 // Written to a temporary file and renamed: a process killed while it writes leaves the existing file intact.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
+
+// The file that it writes.
+TensorFile checkpoint_file(const Checkpoint& checkpoint);
+
+// The metadata of a checkpoint or of another safetensors file, in one file or several.
+std::map<std::string, std::string> read_checkpoint_metadata(const std::string& path);
 
 // Whether a tensor of a checkpoint file belongs to the training state and not to the model.
 bool is_training_name(const std::string& name);

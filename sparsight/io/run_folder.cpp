@@ -10,6 +10,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/log.h"
+#include "sparsight/io/part_files.h"
 
 namespace sparsight {
 namespace {
@@ -110,9 +111,21 @@ RunFolder RunFolder::open(const std::string& path) {
   return run;
 }
 
+std::string RunFolder::checkpoint(const std::string& name) const {
+  const std::string file = checkpoint_file(name), index = part_index(file);
+  return fs::exists(index) ? index : file;
+}
+
 // env.json last: until it is gone, the folder counts as a run.
 std::vector<std::string> RunFolder::files() const {
-  return {done(), report(), metrics(), checkpoint("last"), checkpoint("best"), superclasses(), config(), env()};
+  std::vector<std::string> all{done(), report(), metrics()};
+  for (const char* const name : {"last", "best"}) {
+    const std::string file = checkpoint_file(name);
+    all.insert(all.end(), {file, part_index(file)});
+    for (const std::string& part : find_parts(file)) all.push_back(part);
+  }
+  all.insert(all.end(), {superclasses(), config(), env()});
+  return all;
 }
 
 bool RunFolder::has_checkpoint(const std::string& name) const { return fs::exists(checkpoint(name)); }

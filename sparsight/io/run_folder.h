@@ -1,5 +1,6 @@
 // A run is a folder: config.toml (resolved), env.json, superclasses.txt (if classes have super-classes), metrics.jsonl,
-// checkpoints/{last,best}.safetensors, report.html and, at the end, done. The formats: docs/file_formats.md.
+// checkpoints/{last,best}.safetensors or what part_files.h says, report.html and, at the end, done. The formats:
+// docs/file_formats.md.
 #pragma once
 
 #include <memory>
@@ -29,20 +30,25 @@ class RunFolder {
   std::string env() const { return path_ + "/env.json"; }
   std::string superclasses() const { return path_ + "/superclasses.txt"; }
   std::string metrics() const { return path_ + "/metrics.jsonl"; }
-  std::string checkpoint(const std::string& name) const { return path_ + "/checkpoints/" + name + ".safetensors"; }
+  // "last" or "best": the index of its parts (part_files.h), if there is one, else the file.
+  std::string checkpoint(const std::string& name) const;
+  std::string checkpoint_file(const std::string& name) const { return checkpoints_ + "/" + name + ".safetensors"; }
   std::string report() const { return path_ + "/report.html"; }
   std::string done() const { return path_ + "/done"; }
 
   bool has_checkpoint(const std::string& name) const;
+  // From now on the checkpoints are those of another run folder.
+  void use_checkpoints_of(const std::string& path) { checkpoints_ = checkpoints_in(path); }
   bool is_done() const;
   void mark_done() const;
   void clear_done() const;
 
  private:
-  explicit RunFolder(std::string path) : path_(std::move(path)) {}
+  explicit RunFolder(std::string path) : path_(std::move(path)), checkpoints_(checkpoints_in(path_)) {}
+  static std::string checkpoints_in(const std::string& path) { return path + "/checkpoints"; }
   std::vector<std::string> files() const;  // all that a run writes in its own folder
 
-  std::string path_;
+  std::string path_, checkpoints_;
   std::shared_ptr<Descriptor> lock_;
 };
 

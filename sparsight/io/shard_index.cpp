@@ -15,6 +15,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxIndexBytes = size_t{1} << 30;
 
+bool is_index(const std::string& path) { return path.ends_with(".safetensors.index.json"); }
+
 Json object_member(const Json& json, const char* name) {
   return json.is_object() && json.contains(name) && json.at(name).is_object() ? json.at(name) : Json::object();
 }
@@ -36,15 +38,15 @@ void read_weight_map(ShardIndex& index, const Json& map, const std::string& path
 
 bool is_sharded(const std::string& path) {
   std::error_code ignored;
-  return fs::path(path).filename() == kShardIndex || fs::exists(fs::path(path) / kShardIndex, ignored);
+  return !path.empty() && (is_index(path) || fs::exists(fs::path(path) / kShardIndex, ignored));
 }
 
 ShardIndex read_shard_index(const std::string& path) {
-  const bool is_index = fs::path(path).filename() == kShardIndex;
   ShardIndex index;
-  index.folder = is_index ? fs::path(path).parent_path().string() : path;
+  index.folder = is_index(path) ? fs::path(path).parent_path().string() : path;
+  index.name = is_index(path) ? fs::path(path).filename().string() : kShardIndex;
   if (index.folder.empty()) index.folder = ".";
-  const std::string file = (fs::path(index.folder) / kShardIndex).string();
+  const std::string file = (fs::path(index.folder) / index.name).string();
   const Json json = parse_json_object(read_file(file, kMaxIndexBytes), printable(file));
   const Json map = json.value("weight_map", Json());
   if (!map.is_object()) fail(printable(file), " has no weight_map, which says where each tensor is");

@@ -10,11 +10,11 @@ namespace sparsight {
 
 inline constexpr const char* kShardIndex = "model.safetensors.index.json";
 
-// Whether `path` is a folder with an index, or an index.
+// Whether `path` is a folder with an index of this name, or an index, whose name ends with ".safetensors.index.json".
 bool is_sharded(const std::string& path);
 
 struct ShardIndex {
-  std::string folder;                           // which has the files
+  std::string folder, name;                     // which has the files; of the index
   std::vector<std::string> files;               // their names
   std::vector<std::string> tensors;             // by name, in the order of the index
   std::map<std::string, size_t> file_of;        // tensor -> file

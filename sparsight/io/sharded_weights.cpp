@@ -139,7 +139,7 @@ void ShardedWeights::find_tensors() {
     for (const TensorEntry& entry : shards_[s].header().tensors) {
       const auto place = index_.file_of.find(entry.name);
       if (place == index_.file_of.end())
-        fail(described(entry.name), " in ", printable(shards_[s].path()), " is foreign: ", kShardIndex,
+        fail(described(entry.name), " in ", printable(shards_[s].path()), " is foreign: ", printable(index_.name),
              " does not name it");
       if (!entries_.emplace(entry.name, entry).second || place->second != s)
         fail(described(entry.name), " is doubled: it is in ", printable(shards_[place->second].path()), " and in ",
@@ -156,7 +156,7 @@ void ShardedWeights::open_shard(const std::string& file) {
   if (!fs::exists(path, ignored)) {
     const auto first = std::ranges::find_if(
         index_.tensors, [&](const std::string& name) { return index_.files[index_.file_of.at(name)] == file; });
-    fail(printable(path), " is missing: ", kShardIndex, " says that it has ", described(*first),
+    fail(printable(path), " is missing: ", printable(index_.name), " says that it has ", described(*first),
          "; copy all files of the index");
   }
   shards_.emplace_back(path);

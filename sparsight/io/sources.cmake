@@ -7,6 +7,7 @@ light_sources(
   io/file_lock.cpp
   io/metrics_log.cpp
   io/packed_folder.cpp
+  io/part_files.cpp
   io/pickle.cpp
   io/run_folder.cpp
   io/safetensors.cpp

@@ -10,6 +10,7 @@ torch_sources(
   train/adversarial/trades.cpp
   train/algorithm.cpp
   train/algorithm_context.cpp
+  train/checkpoint_by_rank.cpp
   train/dense_agreement.cpp
   train/erm.cpp
   train/final_evaluation.cpp

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <ostream>
 
 #include "sparsight/analysis/superclasses/map_file.h"
+#include "sparsight/catalogue/dist_options.h"
 #include "sparsight/catalogue/model_sections.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/json_fields.h"
@@ -17,8 +19,9 @@
 #include "sparsight/data/data_info_json.h"
 #include "sparsight/eval/records.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checkpoint.h"
+#include "sparsight/io/part_files.h"
 #include "sparsight/io/run_folder.h"
-#include "sparsight/io/safetensors.h"
 #include "sparsight/report/report.h"
 #include "sparsight/report/run/explain_folder.h"
 #include "sparsight/report/run/superclass_folder.h"
@@ -51,7 +54,7 @@ void run_to_the_end(Trainer& trainer, std::ostream& out, GoOn go_on, const dist:
 
 // What the metadata of the last checkpoint says, or an empty object: then reading the checkpoint says what is wrong.
 Json last_metadata(const RunFolder& folder, const std::string& name) {
-  return try_parse_json_object(read_safetensors_metadata(folder.checkpoint("last"))[name]).value_or(Json::object());
+  return try_parse_json_object(read_checkpoint_metadata(folder.checkpoint("last"))[name]).value_or(Json::object());
 }
 
 // The division into super-classes that the run began with: that of its checkpoint or, before the first one, of its
@@ -96,13 +99,13 @@ int64_t batches_per_rank(const RunFolder& folder, int64_t configured, int64_t ra
 
 // The same bits as an uninterrupted run need the same settings. What to do about NaN does not change them,
 // train.accumulate follows from the number of ranks (batches_per_rank), and which rank has which experts may change as
-// that number does.
+// that number does, and the form of checkpoints at any time.
 void check_unchanged(const Json& config, const RunFolder& folder) {
   const Json now = config.flatten(), before = last_metadata(folder, "config").flatten();
   std::vector<std::string> changes;
   for (const auto& [key, value] : now.items())
     if (before.contains(key) && before[key] != value && key != "/train/on_nan" && key != "/train/accumulate" &&
-        key != "/dist/expert_parallel")
+        key != "/dist/expert_parallel" && key != "/dist/checkpoint_parts")
       changes.push_back(cat(key.substr(1), " is ", value.dump(), ", was ", before[key].dump()));
   if (changes.empty()) return;
   const size_t count = changes.size();
@@ -115,11 +118,32 @@ void check_unchanged(const Json& config, const RunFolder& folder) {
 // What a rank writes into: rank 0 into the run's folder, another one into a folder of its own.
 class RankFolder {
  public:
-  RankFolder(const dist::Group& group, const std::string& path) {
+  RankFolder(const dist::Group& group, const std::string& path) : run_(path) {
     if (!group.leads()) private_.emplace("sparsight-rank");
     path_ = private_ ? private_->path() + "/run" : path;
   }
   const std::string& path() const { return path_; }
+
+  // Where ranks write checkpoints together, or have done so, all of them have those of the run's folder. Raises Error
+  // where one does not see it.
+  void share_checkpoints(dist::Group& group, RunFolder& folder, bool together) const {
+    const auto has_index = [&](const char* name) {
+      return std::filesystem::exists(part_index(folder.checkpoint_file(name)));
+    };
+    if (group.size() == 1 || !group.any(together || (group.leads() && (has_index("last") || has_index("best")))))
+      return;
+    folder.use_checkpoints_of(run_);
+    const std::filesystem::path file = folder.checkpoint_file("last");
+    const std::string mark = group.leads() ? temporary_name(file) : "";
+    if (group.leads()) std::ofstream(mark).flush();
+    const std::string name = group.broadcast(std::filesystem::path(mark).filename().string());
+    const bool sees = std::filesystem::exists(file.parent_path() / name);
+    const std::vector<std::string> seen = group.all_gather_bytes(sees ? "yes" : "");
+    if (group.leads()) std::filesystem::remove(mark);
+    if (const auto blind = std::ranges::find(seen, ""); blind != seen.end())
+      fail("rank ", blind - seen.begin(), " does not see the checkpoints of rank 0 in ", printable(run_),
+           "; give all ranks a folder on a disk that they share, or set dist.checkpoint_parts = false");
+  }
 
   // Gives the other ranks rank 0's files.
   void share(dist::Group& group) const {
@@ -152,7 +176,7 @@ class RankFolder {
   }
 
   std::optional<PrivateFolder> private_;
-  std::string path_;
+  std::string run_, path_;
 };
 
 // Raises Error where the ranks were started with different programs or configurations.
@@ -177,6 +201,7 @@ void start_training(const Json& config, const std::string& path, bool overwrite,
     return resume_training(path, {.go_on = go_on}, out, group);
   TrainingSetup setup = make_training_setup(config, /*fresh=*/true, std::nullopt, group);
   RunFolder folder = RunFolder::create(place.path(), overwrite ? IfExists::kOverwrite : IfExists::kRefuse);
+  place.share_checkpoints(*group, folder, dist_options(setup.config).checkpoint_parts);
   if (overwrite) {  // what was made of the earlier weights
     remove_explanations(folder.path());
     remove_run_records(folder.path());
@@ -207,10 +232,11 @@ void resume_training(const std::string& path, const ResumeOptions& options, std:
   RunFolder folder = std::move(*opened);
   if (group->leads()) warn_of_other_kernels(folder.env());
   Config config = Config::from_text(read_file(folder.config(), kMaxConfigBytes), folder.config());
-  const bool fresh = !folder.has_checkpoint("last");
-  if (fresh && folder.has_checkpoint("best")) fail_without_last(folder, options.go_on);
   check_trained_names(config.tree(), config_sections());
   const Json resolved = resolve(config, config_sections());
+  place.share_checkpoints(*group, folder, dist_options(resolved).checkpoint_parts);
+  const bool fresh = !folder.has_checkpoint("last");
+  if (fresh && folder.has_checkpoint("best")) fail_without_last(folder, options.go_on);
   if (!fresh) {
     const int64_t configured = resolved["train"]["accumulate"].get<int64_t>(),
                   own = batches_per_rank(folder, configured, group->size());

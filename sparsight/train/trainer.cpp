@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sparsight/catalogue/dist_options.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/progress.h"
@@ -10,11 +11,13 @@
 #include "sparsight/eval/guidance.h"
 #include "sparsight/eval/router_measures.h"
 #include "sparsight/eval/superclass_division.h"
+#include "sparsight/io/part_files.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/models/make_model.h"
 #include "sparsight/moe/setting_schedule.h"
 #include "sparsight/optim/precision.h"
 #include "sparsight/report/format.h"
+#include "sparsight/train/checkpoint_by_rank.h"
 #include "sparsight/train/spread_checkpoint.h"
 
 namespace sparsight {
@@ -52,6 +55,7 @@ Trainer::Trainer(TrainingSetup setup, RunFolder folder)
       folder_(std::move(folder)),
       spread_(*setup_.model),
       bf16_(use_bf16(setup_.train.precision)),
+      writes_parts_(dist_options(setup_.config).checkpoint_parts),
       session_start_(std::chrono::steady_clock::now()),
       last_checkpoint_(session_start_) {}
 
@@ -161,8 +165,7 @@ bool Trainer::evaluation_due() const {
 bool Trainer::checkpoint_due() const {
   if (setup_.train.checkpoint_every > 0 && progress_.step % setup_.train.checkpoint_every == 0) return true;
   if (setup_.train.checkpoint_minutes == 0) return false;
-  const bool late = seconds_since(last_checkpoint_) > 60 * setup_.train.checkpoint_minutes;
-  return spread_.empty() ? late : setup_.group->any(late);  // ranks with parts of the experts write together
+  return setup_.group->any(seconds_since(last_checkpoint_) > 60 * setup_.train.checkpoint_minutes);
 }
 
 // The ranks do the same, even where someone removes a file of one of them.
@@ -255,7 +258,7 @@ void Trainer::save_best() {
   Checkpoint checkpoint = weights_checkpoint();
   checkpoint.state["weights"] = evaluated_weights();
   add_prediction_tensors(checkpoint.training, *setup_.algorithm);
-  write_checkpoint(folder_.checkpoint("best"), checkpoint, spread_);
+  write("best", checkpoint);
 }
 
 // Tests the weights of the last step where there is no validation split or the best checkpoint was deleted.
@@ -287,6 +290,13 @@ Checkpoint Trainer::weights_checkpoint() const {
   return checkpoint;
 }
 
+void Trainer::write(const std::string& name, const Checkpoint& checkpoint) const {
+  const std::string file = folder_.checkpoint_file(name);
+  if (writes_parts_) return write_checkpoint_by_rank(file, checkpoint, spread_, *setup_.group);
+  write_checkpoint(file, checkpoint, spread_);
+  if (setup_.group->leads()) remove_all_but_file(file);
+}
+
 void Trainer::save_last() {
   Checkpoint checkpoint = weights_checkpoint();
   AlgorithmState state = setup_.algorithm->state();
@@ -294,7 +304,7 @@ void Trainer::save_last() {
   checkpoint.state["algorithm"] = std::move(state.values);
   checkpoint.state["weights"] = "model";
   if (const WeightAverage* average = setup_.algorithm->weight_average()) checkpoint.state["average"] = average->name();
-  write_checkpoint(folder_.checkpoint("last"), checkpoint, spread_);
+  write("last", checkpoint);
   last_checkpoint_ = std::chrono::steady_clock::now();
 }
 

@@ -64,6 +64,7 @@ class Trainer {
   int64_t note_unreadable();  // their number
   void save_last();
   Checkpoint weights_checkpoint() const;
+  void write(const std::string& name, const Checkpoint& checkpoint) const;  // "last" or "best"
   int64_t epoch() const;
   double seconds() const;
   Json updates_before(int64_t peak_bytes) const;
@@ -74,7 +75,7 @@ class Trainer {
   RunFolder folder_;
   SpreadParameters spread_;
   std::optional<MetricsLog> metrics_;  // while running
-  bool bf16_;
+  bool bf16_, writes_parts_;
   bool stopped_ = false;
   TrainingProgress progress_;
   PhasePeaks memory_;

@@ -91,8 +91,7 @@ void read_initial_weights(TrainingSetup& setup, const DataSet& data, const Trans
 }
 
 dist::ExpertRanks expert_ranks(const Json& resolved, const dist::GroupPtr& group) {
-  DistOptions options;  // checkpoints from before the section existed
-  if (resolved.contains("dist")) options = read_section<DistOptions>(resolved, "dist");
+  const DistOptions options = dist_options(resolved);
   dist::ExpertRanks ranks = dist::share_out_experts(group, options.expert_parallel);
   if (options.exact) ranks.parts = std::make_shared<dist::ExactParts>(ranks.parts);
   return ranks;

@@ -28,8 +28,7 @@ void check_takes_spread(const Optimizer& optimizer, const SpreadParameters& spre
 
 // One process has nothing to share out.
 bool shards_optimizer(const AlgorithmContext& context) {
-  if (!context.config.contains("dist")) return false;  // checkpoints from before the section existed
-  return context.group->size() > 1 && read_section<DistOptions>(context.config, "dist").shard_optimizer;
+  return context.group->size() > 1 && dist_options(context.config).shard_optimizer;
 }
 
 }  // namespace
@@ -49,7 +48,8 @@ WeightUpdate::WeightUpdate(const AlgorithmContext& context, const WeightUpdateOp
       base_lr_(base_learning_rate(context)),
       clip_norm_(context.train.clip_norm),
       spread_names_(*context.model),
-      needs_routings_(needs_post_step_update(*context.model)) {
+      needs_routings_(needs_post_step_update(*context.model)),
+      saves_own_part_(dist_options(context.config).checkpoint_parts) {
   if (const std::optional<AverageRule> rule = options.average ? options.average : average_rule(context.train))
     average_.emplace(named_weights(*model_), *rule);
   std::vector<OptimizedParameter> parameters = trainable_parameters(*model_, context.train);
@@ -106,7 +106,8 @@ bool WeightUpdate::step(const UpdateContext& context, const std::vector<Routing>
 
 AlgorithmState WeightUpdate::state() const {
   AlgorithmState state;
-  add_tensors(state, kOptimizerTensors, shards_ ? shards_->gather(optimizer_->state()) : optimizer_->state());
+  const bool gathers = shards_ && !saves_own_part_;
+  add_tensors(state, kOptimizerTensors, gathers ? shards_->gather(optimizer_->state()) : optimizer_->state());
   if (average_) add_tensors(state, kAverageTensors, average_->tensors());
   for (const OptimizedParameter& parameter : own_)
     state.tensors.emplace_back(cat(kOwnTensors, parameter.name), parameter.value.detach());

@@ -44,6 +44,8 @@ class WeightUpdate {
   const dist::ExpertRanks& expert_ranks() const { return spread_names_.ranks(); }
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
 
+  // Of an optimiser that ranks share out: all of its state on rank 0, or on each rank its own, as [dist]
+  // checkpoint_parts says.
   AlgorithmState state() const;
   void load_state(const AlgorithmState& state);
 
@@ -60,7 +62,7 @@ class WeightUpdate {
   std::optional<WeightAverage> average_;
   double base_lr_, clip_norm_;
   SpreadParameters spread_names_;
-  bool needs_routings_;
+  bool needs_routings_, saves_own_part_;
 };
 
 // The rule of [train] ema_decay or swa_start; nothing without.

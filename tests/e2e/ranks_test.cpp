@@ -98,6 +98,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"sharded_factored_adam", {"dist.shard_optimizer=true", "optimizer.name=factored_adam"}},
         Case{"sharded_muon",
              {"dist.shard_optimizer=true", "optimizer.name=muon", "train.ema_decay=0", "train.swa_start=2"}},
+        // A checkpoint is due at other times on each rank, and all write it.
+        Case{"sharded_by_time",
+             {"dist.shard_optimizer=true", "train.checkpoint_every=0", "train.checkpoint_minutes=0.0005"}},
         Case{"domains", {"loader.per_domain=true", "loader.batch=8"}}),
     [](const auto& test) { return test.param.name; });
 

@@ -13,14 +13,20 @@
 #include "sparsight/core/error.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/metrics_log.h"
+#include "sparsight/io/part_files.h"
+#include "tests/support/unchecked_json.h"
 
 namespace sparsight::testing {
 
-std::string last_checkpoint(const std::string& run) { return run + "/checkpoints/last.safetensors"; }
+std::string last_checkpoint(const std::string& run) {
+  const std::string file = run + "/checkpoints/last.safetensors", index = part_index(file);
+  return std::filesystem::exists(index) ? index : file;
+}
 
 int64_t saved_step(const std::string& run) {
-  if (!std::filesystem::exists(last_checkpoint(run))) return 0;
-  return read_checkpoint(last_checkpoint(run), CheckpointParts::kInference).state["progress"]["step"].get<int64_t>();
+  const std::string last = last_checkpoint(run);
+  if (!std::filesystem::exists(last)) return 0;
+  return unchecked_json(read_checkpoint_metadata(last)["state"])["progress"]["step"].get<int64_t>();
 }
 
 void kill_rank(const std::string& run, int64_t rank) {

@@ -4,6 +4,7 @@ light_tests(
   e2e/attack_test.cpp
   e2e/attack_unwritable_test.cpp
   e2e/busy_machine_test.cpp
+  e2e/checkpoint_parts_test.cpp
   e2e/command_line_test.cpp
   e2e/config_test.cpp
   e2e/consistent_arithmetic_test.cpp

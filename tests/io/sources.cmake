@@ -6,6 +6,7 @@ light_tests(
   io/file_lock_test.cpp
   io/metrics_log_test.cpp
   io/packed_folder_test.cpp
+  io/part_files_test.cpp
   io/run_folder_test.cpp
   io/safetensors_rows_test.cpp
   io/safetensors_test.cpp

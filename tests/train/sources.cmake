@@ -6,6 +6,7 @@ torch_tests(
   train/adversarial_training_test.cpp
   train/algorithm_test.cpp
   train/algorithm_context_test.cpp
+  train/checkpoint_by_rank_test.cpp
   train/initial_weights_test.cpp
   train/memory_growth_test.cpp
   train/superclasses/out_of_fold_test.cpp)

@@ -17,8 +17,8 @@
 #include "sparsight/dg/titles.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/checked_json.h"
+#include "sparsight/io/checkpoint.h"
 #include "sparsight/io/run_folder.h"
-#include "sparsight/io/safetensors.h"
 #include "sparsight/report/run/run_metrics.h"
 #include "sparsight/train/algorithm.h"
 
@@ -43,7 +43,7 @@ std::map<std::string, double> accuracy_by_domain(const Json& eval) {
 // The names of a run's environments, in order.
 std::vector<std::string> read_environments(const std::string& folder) {
   const std::string checkpoint = RunFolder::open(folder).checkpoint("last");
-  const Json state = try_parse_json_object(read_safetensors_metadata(checkpoint)["state"]).value_or(Json::object());
+  const Json state = try_parse_json_object(read_checkpoint_metadata(checkpoint)["state"]).value_or(Json::object());
   std::vector<std::string> names;
   for (const Json& domain : state.at("data").at("domains"))
     if (const auto name = domain.get<std::string>(); name.ends_with("/in"))

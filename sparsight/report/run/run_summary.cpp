@@ -5,8 +5,8 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/toml.h"
+#include "sparsight/io/checkpoint.h"
 #include "sparsight/io/run_folder.h"
-#include "sparsight/io/safetensors.h"
 #include "sparsight/report/run/read_explanation.h"
 #include "sparsight/report/run/run_file.h"
 
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 void read_checkpoint_data(const RunFolder& folder, RunSummary& run) {
   for (const char* name : {"best", "last"}) {
     if (!folder.has_checkpoint(name)) continue;
-    const auto metadata = read_safetensors_metadata(folder.checkpoint(name));
+    const auto metadata = read_checkpoint_metadata(folder.checkpoint(name));
     const auto state = metadata.find("state");
     if (state == metadata.end()) continue;
     const Json data = member(parse_json_object(state->second, "the state of the checkpoint"), "data");
