@@ -25,6 +25,7 @@ void add_program(CLI::App& app) {
   app.footer("Help and examples for a verb: sparsight <verb> --help");
   app.set_version_flag("--version", "sparsight " SPARSIGHT_VERSION);
   add_global_flags(app);
+  add_demo(app);
   add_train(app);
   add_eval(app);
   add_attack(app);

@@ -26,6 +26,7 @@ void add_completion(CLI::App& app);
 void add_config(CLI::App& app);
 void add_cost(CLI::App& app);  // also of config
 void add_data(CLI::App& app);
+void add_demo(CLI::App& app);
 void add_dg(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_eval(CLI::App& app);

@@ -3,6 +3,7 @@
 #include "cli/cmd_compare.h"
 #include "cli/cmd_config.h"
 #include "cli/cmd_data.h"
+#include "cli/cmd_demo.h"
 #include "cli/cmd_dg.h"
 #include "cli/cmd_doctor.h"
 #include "cli/cmd_eval.h"
@@ -35,6 +36,7 @@ void run_data_make(const DataMakeArguments&) { start_full_program(); }
 void run_data_shard(const DataShardArguments&) { start_full_program(); }
 void run_data_fetch(const DataFetchArguments&) { start_full_program(); }
 void run_data_where(const std::string&) { start_full_program(); }
+void run_demo(const DemoArguments&) { start_full_program(); }
 void run_dg_ablate(const DgAblateArguments&) { start_full_program(); }
 void run_dg_collect(const DgCollectArguments&) { start_full_program(); }
 void run_dg_cub(const DgCubArguments&) { start_full_program(); }

@@ -10,6 +10,7 @@ light_tests(
   e2e/consistent_arithmetic_test.cpp
   e2e/damaged_results_test.cpp
   e2e/data_test.cpp
+  e2e/demo_test.cpp
   e2e/dg_protocol_test.cpp
   e2e/dg_sweep_test.cpp
   e2e/dg_test.cpp

@@ -1,0 +1,3 @@
+#include "sparsight/core/assets.inc"
+
+ASSET(demo_config, .incbin "configs/demo.toml")
