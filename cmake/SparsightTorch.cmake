@@ -8,7 +8,10 @@ set(SPARSIGHT_PYTHON "" CACHE FILEPATH "Python interpreter whose torch package i
 set(SPARSIGHT_TORCH_ROOT "" CACHE PATH "Folder of libtorch, with include/ and lib/ (empty: the one of SPARSIGHT_PYTHON)")
 
 set(_root "${SPARSIGHT_TORCH_ROOT}")
-if(NOT _root)
+if(NOT _root AND NOT SPARSIGHT_PYTHON AND SKBUILD)  # a wheel of this repository: as its metadata says
+  execute_process(COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/python/wheel/wheel_torch.py"
+    OUTPUT_VARIABLE _root OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+elseif(NOT _root)
   set(_python "${SPARSIGHT_PYTHON}")
   if(NOT _python AND EXISTS "${CMAKE_SOURCE_DIR}/.venv/bin/python")
     set(_python "${CMAKE_SOURCE_DIR}/.venv/bin/python")

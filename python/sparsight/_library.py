@@ -8,12 +8,19 @@ import functools
 import json
 import os
 import pathlib
+import sys
 
 import torch
 from torch.utils import _pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-_PATH = pathlib.Path(os.environ.get("SPARSIGHT_OPS") or pathlib.Path(__file__).with_name("_ops.so"))
+def _find():
+    """SPARSIGHT_OPS, or _ops.so of the package, which has two folders if it is installed as editable."""
+    paths = [pathlib.Path(folder) / "_ops.so" for folder in sys.modules[__package__].__path__]
+    return pathlib.Path(os.environ.get("SPARSIGHT_OPS") or next((p for p in paths if p.exists()), paths[0]))
+
+
+_PATH = _find()
 
 
 def _load():

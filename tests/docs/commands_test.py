@@ -51,7 +51,14 @@ def short_generalisation(line):
     return re.sub(r"--steps \d+", "--steps 2 --eval-every 1", line) if "sparsight dg" in line else line
 
 
+def short_demo(line):
+    """Few images, beside the run that other pages use."""
+    settings = "".join(f" --set data.{key}={value}" for key, value in SMALLER.items() if key != "epochs")
+    return re.sub(r"sparsight demo(?= )", f"sparsight demo --out runs/installed{settings}", line)
+
+
 def smallest(command):
+    command = "\n".join(map(short_demo, command.split("\n")))
     command = "\n".join(map(short_attack, command.split("\n")))
     command = "\n".join(map(short_generalisation, command.split("\n")))
     command = re.sub(r"--scale \w+", "--scale smoke", command)

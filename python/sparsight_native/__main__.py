@@ -1,0 +1,3 @@
+from sparsight_native import main
+
+main()
