@@ -51,8 +51,7 @@ Json evaluate_run(const EvaluateRunOptions& given, const MakePredictor& make_pre
   if (!options.records.empty()) records = std::make_unique<RecordWriter>(options.records);
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
   LoadedModel loaded = load_model_or_weights({options.path, options.checkpoint, options.overrides, options.bare});
-  Predictor predictor = make_predictor(loaded);
-  if (options.flip) predictor = with_mirrored_view(std::move(predictor));
+  const Predictor predictor = options.flip ? with_mirrored_view(make_predictor(loaded)) : make_predictor(loaded);
   RouterMeasures measures(loaded.super_class_of, loaded.expert_weights);
   const Json& config = loaded.config;
   const RunOptions run = read_section<RunOptions>(config, "run");

@@ -62,7 +62,7 @@ std::vector<PartFile> list(const std::string& checkpoint) {
   return found;
 }
 
-// Of processes that were killed while they wrote a part.
+// Removes what processes left that were killed while they wrote a part.
 void remove_remains_of_parts(const std::string& checkpoint) {
   const std::string prefix = prefix_of_parts(checkpoint);
   const fs::path folder = fs::path(checkpoint).parent_path();

@@ -1,11 +1,11 @@
 // A plain CNN for small images in the manner of the public CIFAR-10 speed records: a first convolution of whitening
 // filters that is fitted to training images, groups of two 3x3 convolutions, each of which halves the map, an optional
-// MoE layer on the last map, its maximum, head. Jordan 2024, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU",
+// MoE layer on the last map, its mean, head. Jordan 2024, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU",
 // arXiv:2404.00498, figure 4.
 //
-// Differs from the paper: relu instead of gelu, which fuses with convolutions; zeros below and to the right of the image,
-// so that maps keep even sides; the mean of the last map; and a head with PyTorch's initial values instead of a factor of
-// 1/9. configs/cifar/ has recipes.
+// Differs from the paper: relu instead of gelu, zeros below and to the right of the image, so that maps keep even
+// sides, the mean of the last map instead of its maximum, and a head with PyTorch's initial values instead of a factor
+// of 1/9. configs/cifar/ has recipes.
 #pragma once
 
 #include <vector>

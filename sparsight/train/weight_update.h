@@ -44,7 +44,7 @@ class WeightUpdate {
   const dist::ExpertRanks& expert_ranks() const { return spread_names_.ranks(); }
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
 
-  // Of an optimiser that ranks share out: all of its state on rank 0, or on each rank its own, as [dist]
+  // Where ranks share out the optimiser: all of its state on rank 0, or on each rank its own, as [dist]
   // checkpoint_parts says.
   AlgorithmState state() const;
   void load_state(const AlgorithmState& state);

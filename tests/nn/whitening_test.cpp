@@ -22,7 +22,7 @@ TEST(Whitening, DividesByTheRootOfTheSecondMoment) {
   EXPECT_EQ(filters.sum().item<double>(), 0);
 }
 
-// Of correlated channels, x and x + y, outputs have moments of v / (v + epsilon), and no common ones.
+// The outputs for correlated channels, x and x + y, have moments of v / (v + epsilon), and no common ones.
 TEST(Whitening, OutputsAreUncorrelatedAndOfEqualVariance) {
   const at::Tensor x = test::random_tensor({40, 1, 8, 8}, 1, at::kFloat),
                    y = test::random_tensor({40, 1, 8, 8}, 2, at::kFloat);

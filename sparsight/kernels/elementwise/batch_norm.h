@@ -20,7 +20,7 @@ void batch_moments(Threads& threads, ChannelRows shape, const float* x, double* 
 void scale_channels(Threads& threads, ChannelRows shape, const float* x, const float* scale, const float* shift,
                     float* y);
 
-// Of y = weight (x - mean) inverse + bias, where mean and inverse = 1 / sqrt(variance + epsilon) are those of the
+// y = weight (x - mean) inverse + bias, where mean and inverse = 1 / sqrt(variance + epsilon) are those of the
 // batch.
 struct BatchNormBackward {
   ChannelRows shape;

@@ -83,7 +83,7 @@ TEST(Flip, ShowsTheOtherViewInEveryOtherEpoch) {
   EXPECT_LT(first_mirrored, 130);
 }
 
-// Of a row 0 1 2 3 with two mirrored pixels on each side, 2 1 0 1 2 3 2 1, every window of four is one of these.
+// The row 0 1 2 3 with two mirrored pixels on each side is 2 1 0 1 2 3 2 1, which has five windows of four.
 TEST(RandomCrop, MirrorsTheImageAtItsEdges) {
   const at::Tensor image = at::arange(4, at::kByte).view({1, 1, 4}).expand({1, 4, 4}).contiguous();
   const std::vector<std::vector<int64_t>> windows{{2, 1, 0, 1}, {1, 0, 1, 2}, {0, 1, 2, 3}, {1, 2, 3, 2}, {2, 3, 2, 1}};
