@@ -81,7 +81,7 @@ Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts, const
     return cut(is_training_name(name) ? name.substr(kTraining.size()) : name, tensor);
   };
   TensorFile file =
-      is_sharded(path) ? ShardedWeights(path).read(wanted, cut_plain) : read_safetensors(path, wanted, cut_plain);
+      is_sharded(path) ? ShardedWeights(path).read_all(wanted, cut_plain) : read_safetensors(path, wanted, cut_plain);
   if (metadata_text(file, "format") != kFormat)
     fail(path, " holds tensors but is not a sparsight checkpoint; use --init-from for weights alone");
   const int version = parse_version(metadata_text(file, "version"));

@@ -216,7 +216,7 @@ at::Tensor ShardedWeights::read(const TensorEntry& entry) const {
   return tensor;
 }
 
-TensorFile ShardedWeights::read(const std::function<bool(const std::string&)>& wanted, const TensorCut& cut) const {
+TensorFile ShardedWeights::read_all(const std::function<bool(const std::string&)>& wanted, const TensorCut& cut) const {
   TensorFile file{{}, header_.metadata};
   for (const TensorEntry& entry : header_.tensors) {
     if (wanted && !wanted(entry.name)) continue;

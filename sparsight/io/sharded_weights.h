@@ -33,8 +33,8 @@ class ShardedWeights {
   // The tensor of this name, of all experts.
   at::Tensor read(const std::string& name) const;
   at::Tensor read(const TensorEntry& entry) const;  // of the header
-  // As read_safetensors() of the one file.
-  TensorFile read(const std::function<bool(const std::string&)>& wanted, const TensorCut& cut = nullptr) const;
+  // What read_safetensors() of the one file returns.
+  TensorFile read_all(const std::function<bool(const std::string&)>& wanted, const TensorCut& cut = nullptr) const;
 
  private:
   void find_tensors();

@@ -152,7 +152,7 @@ NamedTensors with_timm_names(NamedTensors tensors) {
 
 NamedTensors read_weights(const std::string& path) {
   const auto wanted = [](const std::string& name) { return !is_training_name(name); };
-  if (is_sharded(path)) return with_timm_names(ShardedWeights(path).read(wanted).tensors);
+  if (is_sharded(path)) return with_timm_names(ShardedWeights(path).read_all(wanted).tensors);
   if (is_torch_pickle(path)) return with_timm_names(read_torch_pickle(path));
   return with_timm_names(read_safetensors(path, wanted).tensors);
 }

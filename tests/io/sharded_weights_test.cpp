@@ -84,7 +84,7 @@ TEST_F(Shards, MergeToTheSameFile) {
 TEST_F(Shards, AreReadLikeTheOneFile) {
   const ShardedWeights weights(folder_.path("shards"));
   const auto wanted = [](const std::string& name) { return name.starts_with("blocks."); };
-  const TensorFile some = weights.read(wanted, [](const std::string& name, const at::Tensor& tensor) {
+  const TensorFile some = weights.read_all(wanted, [](const std::string& name, const at::Tensor& tensor) {
     return name.ends_with("w1") ? tensor.narrow(0, 1, 2) : tensor;
   });
   EXPECT_EQ(some.metadata, whole().metadata);
@@ -99,7 +99,7 @@ TEST_F(Shards, ADamagedTensorIsNamed) {
   bytes.back() ^= 1;
   write_file_atomically(shard(2), bytes);
   EXPECT_NE(
-      error_text([&] { ShardedWeights(folder_.path("shards")).read(nullptr); }).find("does not match its checksum"),
+      error_text([&] { ShardedWeights(folder_.path("shards")).read_all(nullptr); }).find("does not match its checksum"),
       std::string::npos);
 }
 
