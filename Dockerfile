@@ -2,8 +2,8 @@
 FROM debian:bookworm AS build
 WORKDIR /source
 COPY . .
-# The package has a copy of libtorch, for which only a build without CUDA is small enough.
-ARG SPARSIGHT_TORCH_INDEX=https://download.pytorch.org/whl/cpu
+# The package has a copy of libtorch, for which only a build without CUDA is small enough: the index of such builds.
+ARG SPARSIGHT_TORCH_INDEX
 RUN DEBIAN_FRONTEND=noninteractive ./dev package /packages
 
 FROM debian:bookworm-slim

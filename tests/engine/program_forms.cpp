@@ -241,7 +241,7 @@ Program convolutions(WeightType type) {
   x = builder.add<LinearStep>(rows, rows, builder.new_value(rows.shape), parts.linear(32, 32), Activation::relu);
   x = builder.add<ElementwiseStep>(x, Value{}, builder.new_value(x.shape), Elementwise::sigmoid);
   x = builder.add<MapPatchesStep>(x, builder.new_value(y.shape), int64_t{2}, false);
-  x = add_mean(builder, add_max_pool(builder, x));
+  x = add_mean(builder, add_window_max(builder, add_max_pool(builder, x), 2));
   x = builder.add<ElementwiseStep>(x, Value{}, builder.new_value(x.shape), Elementwise::tanh);
   return builder.finish(x, add_two_classes(builder, add_linear(builder, x, parts.linear(8, 1))));
 }
