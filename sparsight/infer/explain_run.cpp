@@ -155,8 +155,10 @@ Explanation explain_run(const ExplainRequest& request) {
   explanation.super_classes = loaded.data.super_classes;
   explanation.super_class_of = loaded.data.super_class_of;
   explanation.guided = !options.super_class_of.empty();
-  explanation.source = cat(std::filesystem::path(loaded.path).stem().string(), " checkpoint (step ", loaded.step, "), ",
-                           images.what, request.routing.empty() ? "" : ", routing of " + printable(request.routing));
+  std::filesystem::path model_file = loaded.path;
+  if (!model_file.has_filename()) model_file = model_file.parent_path();  // a folder, "weights/"
+  explanation.source = cat(model_file.stem().string(), " checkpoint (step ", loaded.step, "), ", images.what,
+                           request.routing.empty() ? "" : ", routing of " + printable(request.routing));
   return explanation;
 }
 

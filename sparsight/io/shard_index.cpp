@@ -21,7 +21,7 @@ Json object_member(const Json& json, const char* name) {
   return json.is_object() && json.contains(name) && json.at(name).is_object() ? json.at(name) : Json::object();
 }
 
-void read_weight_map(ShardIndex& index, const Json& map, const std::string& path) {
+void read_weight_map(WeightFileIndex& index, const Json& map, const std::string& path) {
   std::map<std::string, size_t> files;
   for (const auto& [name, file] : map.items()) {
     if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
@@ -41,8 +41,8 @@ bool is_sharded(const std::string& path) {
   return !path.empty() && (is_index(path) || fs::exists(fs::path(path) / kShardIndex, ignored));
 }
 
-ShardIndex read_shard_index(const std::string& path) {
-  ShardIndex index;
+WeightFileIndex read_shard_index(const std::string& path) {
+  WeightFileIndex index;
   index.folder = is_index(path) ? fs::path(path).parent_path().string() : path;
   index.name = is_index(path) ? fs::path(path).filename().string() : kShardIndex;
   if (index.folder.empty()) index.folder = ".";

@@ -13,7 +13,7 @@ inline constexpr const char* kShardIndex = "model.safetensors.index.json";
 // Whether `path` is a folder with an index of this name, or an index, whose name ends with ".safetensors.index.json".
 bool is_sharded(const std::string& path);
 
-struct ShardIndex {
+struct WeightFileIndex {
   std::string folder, name;                     // which has the files; of the index
   std::vector<std::string> files;               // their names
   std::vector<std::string> tensors;             // by name, in the order of the index
@@ -23,6 +23,6 @@ struct ShardIndex {
 };
 
 // path: the index, or its folder. Raises Error for a damaged one.
-ShardIndex read_shard_index(const std::string& path);
+WeightFileIndex read_shard_index(const std::string& path);
 
 }  // namespace sparsight

@@ -42,7 +42,7 @@ class ShardedWeights {
   void find_experts();
   void read_into(const std::string& name, void* to) const;  // name: of a file
 
-  ShardIndex index_;
+  WeightFileIndex index_;
   std::vector<SafetensorsReader> shards_;
   std::map<std::string, TensorEntry> entries_;  // tensor of a file
   SafetensorsHeader header_;

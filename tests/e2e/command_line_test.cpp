@@ -70,7 +70,7 @@ TEST(CommandLine, AFlagThatIsLikeNoOtherComesWithoutAGuess) {
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_EQ(result.err, "error: unknown flag " + flag + "; see sparsight version --help\n");
   }
-  expect_usage_error({"frobnicate"}, "unknown verb \"frobnicate\" after sparsight (known: train, ");
+  expect_usage_error({"frobnicate"}, "unknown verb \"frobnicate\" after sparsight (known: demo, train, ");
 }
 
 TEST(CommandLine, AFlagNamedAsASettingIsAnsweredWithTheSet) {
