@@ -94,7 +94,7 @@ TEST_F(ShardedModel, NamesAMissingFile) {
   fs::remove(shard(damaged, 2));
   expect_error(damaged, shard(damaged, 2) +
                             " is missing: model.safetensors.index.json says that it has expert 2 of "
-                            "blocks.1.mlp.experts.b1; copy all files of the index");
+                            "blocks.1.mlp.experts.w1; copy all files of the index");
 }
 
 TEST_F(ShardedModel, NamesAMissingExpertAndAForeignOne) {
@@ -105,8 +105,7 @@ TEST_F(ShardedModel, NamesAMissingExpertAndAForeignOne) {
   expect_error(damaged, "expert 3 of blocks.1.mlp.experts.w2 in " + shard(damaged, 3) +
                             " is foreign: model.safetensors.index.json does not name it");
   fs::copy_file(shard(shards(), 1), shard(damaged, 3), fs::copy_options::overwrite_existing);
-  expect_error(damaged, "expert 0 of blocks.1.mlp.experts.b1 is doubled: it is in " + shard(damaged, 1) + " and in " +
-                            shard(damaged, 3));
+  expect_error(damaged, "tensor cls_token is doubled: it is in " + shard(damaged, 1) + " and in " + shard(damaged, 3));
 }
 
 }  // namespace sparsight::testing::sharded_model_test
