@@ -191,8 +191,8 @@ class GlooGroup final : public Group {
         put(*store, farewell(own), "");
         const Ranks silent = missing(*store, closed, kForFarewell);
         promise->set_value(silent.empty() ? missing(*store, others, kForVerdict) : silent);
-      } catch (const std::exception&) {
-        promise->set_value(closed);
+      } catch (const std::exception&) {  // the store's host has ended too
+        promise->set_value(closed.empty() ? others : closed);
       }
     }).detach();
     if (lost.wait_for(2 * kForVerdict) == std::future_status::ready) return lost.get();

@@ -139,7 +139,8 @@ def check_lost(said, rank, other):
     blame."""
     host = re.escape(socket.gethostname())
     assert re.search(rf"rank {rank} of {HOSTS} \({host}\) lost its group at step [1-9][0-9]*: "
-                     rf"rank {other} \({host}\) has ended, cannot be reached or is late: ", said), said
+                     rf"(rank \d \({host}\) or )?rank {other} \({host}\)( or rank \d \({host}\))? has ended, "
+                     "cannot be reached or is late: ", said), said
 
 
 def lost_rank(hosts, folder, number, port):
