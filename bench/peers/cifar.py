@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import statistics
 import subprocess
 import tempfile
@@ -21,6 +22,7 @@ import rounds
 from cifar_torch import Training
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONFIG = ROOT / "configs/cifar/dense.toml"
 UNTIMED = 2  # the first steps of each turn
 
 
@@ -43,7 +45,12 @@ def command(options, folder, *settings):
     program = options.build / "cli/sparsight"
     settings = [f"run.threads={options.threads}", "moe.blocks=[]", *settings]
     pairs = [part for setting in settings for part in ("--set", setting)]
-    return [str(program), "train", str(ROOT / "configs/cifar/dense.toml"), "--out", str(folder), *pairs]
+    return [str(program), "train", str(CONFIG), "--out", str(folder), *pairs]
+
+
+def new_training(options):
+    """The PyTorch program, of as many epochs as the configuration has."""
+    return Training(options.data / "cifar10", int(re.search(r"^epochs = (\d+)", CONFIG.read_text(), re.M)[1]))
 
 
 def training_lines(folder):
@@ -84,7 +91,7 @@ def torch_step(training, steps):
 
 def full_trainings(options):
     start = time.perf_counter()
-    training = Training(options.data / "cifar10")
+    training = new_training(options)
     while training.step < training.steps:
         training.train_step()
     torch_seconds = time.perf_counter() - start
@@ -101,7 +108,7 @@ def full_trainings(options):
 def main():
     options = parse_options()
     torch.set_num_threads(options.threads)
-    training = Training(options.data / "cifar10")
+    training = new_training(options)
     ours, others = [], []
     watch = rounds.Interference()
     for _ in range(options.rounds):
@@ -121,7 +128,7 @@ def main():
     }
     if options.accuracy:
         result["trained"] = full_trainings(options)
-    rounds.header("step of 500 images", "PyTorch, ms", "ours, ms", "ours / PyTorch")
+    rounds.header(f"step of {training.batch} images", "PyTorch, ms", "ours, ms", "ours / PyTorch")
     rounds.row(
         f"{options.threads} threads, fp32",
         rounds.milliseconds(statistics.median(others)),

@@ -54,15 +54,15 @@ class WhitenedCnn(nn.Module):
 class Training:
     """20,000 images in batches of 500 with Muon, a linear schedule, alternating flips and moves of up to two pixels."""
 
-    def __init__(self, folder, epochs=10, batch=500, seed=0):
+    def __init__(self, folder, epochs, batch=500, seed=0):
         torch.manual_seed(seed)
         self.images, self.labels = read_cifar10(folder, ["data_batch_1.bin", "data_batch_2.bin"])
         self.model = WhitenedCnn(self.images[::4]).to(memory_format=torch.channels_last)
         matrices = [m.weight for m in self.model.groups.modules() if isinstance(m, nn.Conv2d)]
-        chosen = {id(m) for m in matrices}
-        others = [p for p in self.model.parameters() if p.requires_grad and id(p) not in chosen]
+        vectors = [p for p in self.model.parameters() if p.dim() == 1]  # biases and norms, which do not decay
         self.matrices, self.momenta = matrices, [torch.zeros_like(m) for m in matrices]
-        self.adam = torch.optim.AdamW(others, lr=1, betas=(0.9, 0.95), weight_decay=0.12)
+        groups = [{"params": [self.model.head.weight]}, {"params": vectors, "weight_decay": 0}]
+        self.adam = torch.optim.AdamW(groups, lr=1, betas=(0.9, 0.95), weight_decay=0.12)
         self.batch, self.steps = batch, epochs * len(self.images) // batch
         self.mirrored_first = torch.rand(len(self.images)) < 0.5
         self.step = 0
@@ -105,7 +105,8 @@ class Training:
         for matrix in self.matrices:
             matrix.grad = None
         loss.backward()
-        self.adam.param_groups[0]["lr"] = 0.02 * lr
+        for group in self.adam.param_groups:
+            group["lr"] = 0.02 * lr
         self.adam.step()
         with torch.no_grad():
             self.update_matrices(lr)
