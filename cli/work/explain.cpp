@@ -7,6 +7,7 @@
 #include "cli/work/interruptible.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/path_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/shard_index.h"
 #include "sparsight/report/format.h"
@@ -21,16 +22,11 @@ namespace {
 // Else it is a frozen model or a checkpoint in several files, which has no report.
 bool is_run(const std::string& path) { return std::filesystem::is_directory(path) && !is_sharded(path); }
 
-// Beside what is no run.
-std::string folder_beside(const std::string& path) {
-  return (path.ends_with('/') ? path.substr(0, path.find_last_not_of('/') + 1) : path) + ".explained";
-}
-
 // Given images leave the explanation of the run's dataset as it is.
 std::string output_folder(const ExplainArguments& arguments) {
   const ExplainRequest& request = arguments.request;
   if (!arguments.out.empty()) return arguments.out;
-  if (!is_run(request.run)) return folder_beside(request.run);
+  if (!is_run(request.run)) return without_slashes_at_end(request.run) + ".explained";
   return request.paths.empty() ? explain_folder(request.run) : explain_images_folder(request.run);
 }
 

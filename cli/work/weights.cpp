@@ -17,8 +17,7 @@ namespace fs = std::filesystem;
 std::string weights_of_run(const std::string& path) {
   std::error_code ignored;
   for (const char* const name : {"best", "last"}) {
-    const std::string file = path + "/checkpoints/" + name + ".safetensors", index = part_index(file);
-    if (fs::exists(index, ignored)) return index;
+    const std::string file = index_or_file(path + "/checkpoints/" + name + ".safetensors");
     if (fs::exists(file, ignored)) return file;
   }
   return "";

@@ -10,6 +10,7 @@
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/path_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/domainbed/published_domains.h"
 #include "sparsight/data/register_data.h"
@@ -155,8 +156,7 @@ Explanation explain_run(const ExplainRequest& request) {
   explanation.super_classes = loaded.data.super_classes;
   explanation.super_class_of = loaded.data.super_class_of;
   explanation.guided = !options.super_class_of.empty();
-  std::filesystem::path model_file = loaded.path;
-  if (!model_file.has_filename()) model_file = model_file.parent_path();  // a folder, "weights/"
+  const std::filesystem::path model_file = without_slashes_at_end(loaded.path);
   explanation.source = cat(model_file.stem().string(), " checkpoint (step ", loaded.step, "), ", images.what,
                            request.routing.empty() ? "" : ", routing of " + printable(request.routing));
   return explanation;

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/path_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/file_lock.h"
 #include "sparsight/io/temporary.h"
@@ -17,8 +18,6 @@ namespace sparsight {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string without_slashes_at_end(const std::string& path) { return path.substr(0, path.find_last_not_of('/') + 1); }
 
 }  // namespace
 

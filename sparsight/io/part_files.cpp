@@ -87,6 +87,12 @@ void remove_file(const std::string& path) {
 
 std::string part_index(const std::string& checkpoint) { return checkpoint + ".index.json"; }
 
+std::string index_or_file(const std::string& checkpoint) {
+  std::error_code ignored;
+  std::string index = part_index(checkpoint);
+  return fs::exists(index, ignored) ? index : checkpoint;
+}
+
 std::string part_name(const std::string& checkpoint, int64_t write, int64_t part, int64_t parts) {
   std::array<char, 64> numbers{};
   std::snprintf(numbers.data(), numbers.size(), "%lld-%05lld-of-%05lld", static_cast<long long>(write),

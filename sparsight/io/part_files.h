@@ -15,6 +15,8 @@ namespace sparsight {
 
 // checkpoint: the path of the one file, everywhere here.
 std::string part_index(const std::string& checkpoint);
+// The index, if there is one, else `checkpoint` itself.
+std::string index_or_file(const std::string& checkpoint);
 // part: from 0.
 std::string part_name(const std::string& checkpoint, int64_t write, int64_t part, int64_t parts);
 

@@ -111,10 +111,7 @@ RunFolder RunFolder::open(const std::string& path) {
   return run;
 }
 
-std::string RunFolder::checkpoint(const std::string& name) const {
-  const std::string file = checkpoint_file(name), index = part_index(file);
-  return fs::exists(index) ? index : file;
-}
+std::string RunFolder::checkpoint(const std::string& name) const { return index_or_file(checkpoint_file(name)); }
 
 // env.json last: until it is gone, the folder counts as a run.
 std::vector<std::string> RunFolder::files() const {

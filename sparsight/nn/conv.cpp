@@ -18,7 +18,7 @@ int64_t same_padding(int64_t side, const ConvOptions& options) {
   return std::max<int64_t>(0, (positions - 1) * options.stride + options.kernel - side);
 }
 
-MapPadding padding_of(int64_t height, int64_t width, const ConvOptions& options) {
+MapPadding map_padding(int64_t height, int64_t width, const ConvOptions& options) {
   if (options.padding == ConvPadding::centred) {
     const int64_t each = options.kernel / 2;
     return {each, each, each, each};
@@ -46,7 +46,7 @@ ConvImpl::ConvImpl(const ConvOptions& options)
 }
 
 at::Tensor ConvImpl::forward(const at::Tensor& x) {
-  const MapPadding padding = padding_of(x.size(2), x.size(3), options_);
+  const MapPadding padding = map_padding(x.size(2), x.size(3), options_);
   if (options_.groups == 1 && suits_kernels(x) && suits_kernels(weight))
     return conv2d(x, weight, bias, options_.stride, padding);
   return torch_conv2d(x, weight, bias, options_.stride, padding, options_.groups);
