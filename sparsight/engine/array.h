@@ -1,6 +1,7 @@
 // An array that is filled again in every run of a program, and allocates only where it grows.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,7 +16,7 @@ class Array {
   T* resize(int64_t size) {
     if (size > capacity_) {
       auto more = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(size));
-      for (int64_t i = 0; i < size_; ++i) more[static_cast<size_t>(i)] = data_[static_cast<size_t>(i)];
+      if (size_ > 0) std::copy_n(data(), size_, more.get());
       data_ = std::move(more);
       capacity_ = size;
     }

@@ -30,7 +30,7 @@ struct ImageVector {
   enum class Source { automatic, class_token, mean_all, mean_patches };
   Source source = Source::automatic;          // the class token if there is one, else the mean of all
   bool norm = false;                          // layer norm of the vector, with
-  std::vector<float> norm_weight, norm_bias;  // [D]
+  std::vector<float> norm_weight{}, norm_bias{};  // [D]
   float norm_epsilon = 1e-6F;
 };
 

@@ -14,7 +14,7 @@ namespace sparsight::engine {
 // (ThresholdRouter).
 struct LevelRule {
   int64_t k = 0;
-  std::vector<float> threshold;  // [choices of the level]
+  std::vector<float> threshold{};  // [choices of the level]
 };
 
 class TwoLevelRouter final : public Router {

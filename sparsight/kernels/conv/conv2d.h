@@ -18,7 +18,7 @@ struct ConvAxis {
 struct Conv2d {
   int64_t images = 0, inputs = 0, outputs = 0;  // B, C, O
   int64_t kernel = 1, stride = 1;               // K
-  ConvAxis down, across;
+  ConvAxis down{}, across{};
   bool bf16 = false;  // products of bf16
 };
 
