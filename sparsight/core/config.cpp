@@ -48,6 +48,31 @@ std::string nearest_file(const fs::path& path) {
   return stem.empty() ? "" : (path.parent_path() / (stem + ".toml")).string();
 }
 
+std::string read_config_file(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error) && !error)
+    fail_usage("cannot read the configuration ", printable(path), ": No such file or directory",
+               did_you_mean(nearest_file(path)));
+  try {
+    return read_file_or_pipe(path, kMaxConfigBytes, "read the configuration");
+  } catch (const Error& failure) {
+    fail_usage(failure.what());
+  }
+}
+
+constexpr size_t kMaxBases = 8;
+
+// The path of the configuration that `file` builds upon, taken out of its document; "" if it names none.
+std::string take_base(TomlDocument& document, const std::string& file) {
+  const Json base = document.tree.value("base", Json(""));
+  if (base.is_object() || !document.tree.contains("base")) return "";
+  if (!base.is_string() || base.get<std::string>().empty())
+    fail_usage(printable(file), ":", document.lines["base"], ": base must be the path of a configuration, got ",
+               shown(base));
+  document.tree.erase("base");
+  return (fs::path(file).parent_path() / base.get<std::string>()).string();
+}
+
 // The setting that was probably meant by the unknown `key` in `section`: one of that name in another section
 // ("optimizer.lr"), else one of a similar name in this section ("epochs") or another.
 std::string meant_setting(const std::string& key, const std::string& section, const Config& config,
@@ -164,22 +189,42 @@ Config overridden(Config config, const std::vector<std::string>& overrides, cons
   return config;
 }
 
-Config Config::from_file(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error) && !error)
-    fail_usage("cannot read the configuration ", printable(path), ": No such file or directory",
-               did_you_mean(nearest_file(path)));
+Config Config::from_file(const std::string& path) { return from_file(path, {}); }
+
+Config Config::from_file(const std::string& path, std::vector<std::string> above) {
+  TomlDocument document = parse_toml(read_config_file(path), path);
+  const std::string line = cat(printable(path), ":", document.lines["base"], ": "), base = take_base(document, path);
+  const Config own = from_document(std::move(document), path);
+  if (base.empty()) return own;
+  above.push_back(path);
+  std::error_code ignored;
+  if (std::ranges::any_of(above, [&](const std::string& file) { return fs::equivalent(file, base, ignored); }))
+    fail_usage(line, "base leads back to ", printable(base), ", which has this file as its base");
+  if (above.size() > kMaxBases) fail_usage(line, "this is the base number ", above.size(), "; at most ", kMaxBases);
+  Config config;
   try {
-    return from_text(read_file_or_pipe(path, kMaxConfigBytes, "read the configuration"), path);
-  } catch (const UsageError&) {
-    throw;
-  } catch (const Error& failure) {
-    fail_usage(failure.what());
+    config = from_file(base, std::move(above));
+  } catch (const UsageError& error) {
+    fail_usage(line, "in its base: ", error.what());
+  }
+  config.replace_with(own);
+  return config;
+}
+
+void Config::replace_with(const Config& other) {
+  for (const auto& [section, table] : other.tree_.items()) {
+    const Json before = tree_.value(section, Json::object());
+    if (table.contains("name") && before.value("name", Json()) != table["name"])
+      for (const auto& item : before.items()) erase(section, item.key());
+    for (const auto& [key, value] : table.items()) set(section, key, value, other.origin(section + "." + key));
   }
 }
 
 Config Config::from_text(const std::string& text, const std::string& origin) {
-  TomlDocument document = parse_toml(text, origin);
+  return from_document(parse_toml(text, origin), origin);
+}
+
+Config Config::from_document(TomlDocument document, const std::string& origin) {
   Config config;
   for (const auto& [section, table] : document.tree.items()) {
     if (!table.is_object())

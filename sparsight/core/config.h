@@ -11,6 +11,7 @@
 
 #include "sparsight/core/options.h"
 #include "sparsight/core/registry.h"
+#include "sparsight/core/toml.h"
 
 namespace sparsight {
 
@@ -66,7 +67,9 @@ Section named_section(const std::string& name, const std::string& help, const st
 
 class Config {
  public:
-  // Raises UsageError if the file cannot be read or is not TOML.
+  // A file may begin with `base = "other.toml"`, relative to its own folder: it then has that file's settings, which may
+  // have a base too, wherever it has none of its own; a section that names another component has its own settings
+  // alone. Raises UsageError if a file cannot be read or is not TOML, and for bases that form a circle.
   static Config from_file(const std::string& path);
   static Config from_text(const std::string& text, const std::string& origin);
   // {"section": {"key": value}} that was in no file. origin: what errors and origin() say of every setting. Raises
@@ -83,6 +86,11 @@ class Config {
   std::string origin(const std::string& key) const;
 
  private:
+  static Config from_document(TomlDocument document, const std::string& origin);
+  // above: the files whose base this one is, the first one first.
+  static Config from_file(const std::string& path, std::vector<std::string> above);
+  void replace_with(const Config& other);
+
   Json tree_;
   std::map<std::string, std::string> origins_;
 };

@@ -52,7 +52,7 @@ std::string accuracy_interval(double accuracy, const std::optional<double>& imag
 }
 
 Json resolved_file(const std::string& path) {
-  return resolve(Config::from_text(read_file(path, kMaxConfigBytes), path), config_sections());
+  return resolve(Config::from_file(path), config_sections());
 }
 
 }  // namespace

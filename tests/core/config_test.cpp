@@ -1,6 +1,8 @@
 #include "sparsight/core/config.h"
 
 #include <gtest/gtest.h>
+
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/errors.h"
@@ -188,6 +190,57 @@ TEST(Config, AFileThatCannotBeReadSaysWhyAndNamesTheNearest) {
                                                     ": No such file or directory; did you mean \"" +
                                                     folder.path("demo.toml") + "\"?");
   EXPECT_EQ(complaint(folder.path("far.toml")).find("did you mean"), std::string::npos);
+}
+
+TEST(Config, AFileHasTheSettingsOfItsBaseWhereItHasNoneOfItsOwn) {
+  const testing::TemporaryFolder folder;
+  folder.write("far.toml", "[train]\nepochs = 3\nrate = 0.3\n[optimizer]\nmomentum = 0.5\n");
+  std::filesystem::create_directory(folder.path("near"));
+  folder.write("near/middle.toml", "base = \"../far.toml\"\n[train]\nrate = 0.2\n");
+  const std::string own = folder.write("own.toml", "base = 'near/middle.toml'\n\n[train]\nepochs = 7\n");
+  const Config config = Config::from_file(own);
+  EXPECT_EQ(resolve(config, sections()).dump(),
+            R"({"train":{"epochs":7,"rate":0.2},"optimizer":{"name":"sgd","momentum":0.5}})");
+  EXPECT_EQ(config.origin("train.epochs"), own + ":4");
+  EXPECT_EQ(config.origin("train.rate"), folder.path("near/middle.toml") + ":3");
+}
+
+TEST(Config, ASectionThatNamesAnotherComponentHasNothingOfTheBase) {
+  const testing::TemporaryFolder folder;
+  folder.write("base.toml", "[train]\nepochs = 3\n[optimizer]\nname = \"sgd\"\nmomentum = 0.5\n");
+  const auto optimizer = [&](const std::string& section) {
+    const std::string file = folder.write("own.toml", "base = \"base.toml\"\n[optimizer]\n" + section);
+    return resolve(Config::from_file(file), sections())["optimizer"].dump();
+  };
+  EXPECT_EQ(optimizer("name = \"adam\"\n"), R"({"name":"adam","epsilon":1e-08})");
+  EXPECT_EQ(optimizer("name = \"sgd\"\n"), R"({"name":"sgd","momentum":0.5})");
+}
+
+TEST(Config, SaysWhatIsWrongWithABase) {
+  const testing::TemporaryFolder folder;
+  const auto complaint_of = [&](const std::string& own) {
+    const std::string file = folder.write("own.toml", own);
+    return testing::error_text<UsageError>([&] { resolve(Config::from_file(file), sections()); });
+  };
+  const std::string line = folder.path("own.toml") + ":1: ";
+  EXPECT_EQ(complaint_of("base = 3\n"), line + "base must be the path of a configuration, got 3");
+  EXPECT_EQ(complaint_of("base = \"\"\n"), line + "base must be the path of a configuration, got \"\"");
+  folder.write("other.toml", "base = \"own.toml\"\n");
+  EXPECT_EQ(complaint_of("base = \"othr.toml\"\n"),
+            line + "in its base: cannot read the configuration " + folder.path("othr.toml") +
+                ": No such file or directory; did you mean \"" + folder.path("other.toml") + "\"?");
+  EXPECT_EQ(complaint_of("base = \"other.toml\"\n"),
+            line + "in its base: " + folder.path("other.toml") + ":1: base leads back to " + folder.path("own.toml") +
+                ", which has this file as its base");
+  EXPECT_EQ(complaint_of("base = \"own.toml\"\n"),
+            line + "base leads back to " + folder.path("own.toml") + ", which has this file as its base");
+  for (int i = 0; i < 12; ++i)
+    folder.write(cat("chain", i, ".toml"), i == 11 ? "" : cat("base = \"chain", i + 1, ".toml\"\n"));
+  EXPECT_NE(complaint_of("base = \"chain0.toml\"\n").find("this is the base number 9; at most 8"), std::string::npos);
+  folder.write("other.toml", "[train]\nepoch = 3\n");
+  EXPECT_EQ(complaint_of("base = \"other.toml\"\n"),
+            folder.path("other.toml") + ":2: unknown setting train.epoch; did you mean \"epochs\"?");
+  EXPECT_NE(complaint_of("[base]\nx = 3\n").find("unknown section [base]"), std::string::npos);
 }
 
 TEST(Config, SectionsBindToStructsAndComponents) {
