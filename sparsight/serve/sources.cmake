@@ -45,6 +45,6 @@ set_source_files_properties(serve/assets.S TARGET_DIRECTORY sparsight_serve PROP
 if(SPARSIGHT_TORCH)
   target_sources(sparsight PRIVATE $<TARGET_OBJECTS:sparsight_serve>)
   if(cpp_httplib_FOUND)
-    target_link_libraries(sparsight PRIVATE $<LINK_ONLY:PkgConfig::cpp_httplib>)  # its definitions would change the flags
+    target_link_libraries(sparsight INTERFACE $<LINK_ONLY:PkgConfig::cpp_httplib>)  # without its definitions in our flags
   endif()
 endif()
