@@ -14,9 +14,9 @@ class Array {
  public:
   // Sets the size; the elements are then unspecified, unless they were there before.
   T* resize(int64_t size) {
-    if (size > capacity_) {
+    if (size > 0 && size > capacity_) {
       auto more = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(size));
-      if (size_ > 0) std::copy_n(data(), size_, more.get());
+      std::copy_n(data(), size_, more.get());
       data_ = std::move(more);
       capacity_ = size;
     }

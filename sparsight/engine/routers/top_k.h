@@ -28,8 +28,8 @@ struct TopKRule {
 // What the router sees instead of the tokens: one vector for each image.
 struct ImageVector {
   enum class Source { automatic, class_token, mean_all, mean_patches };
-  Source source = Source::automatic;          // the class token if there is one, else the mean of all
-  bool norm = false;                          // layer norm of the vector, with
+  Source source = Source::automatic;              // the class token if there is one, else the mean of all
+  bool norm = false;                              // layer norm of the vector, with
   std::vector<float> norm_weight{}, norm_bias{};  // [D]
   float norm_epsilon = 1e-6F;
 };

@@ -167,10 +167,11 @@ TEST(ExpertParallel, S31_GradientsOfExpertsFollowDifferencesOverRanks) {
             return value;
           };
           const double step = 1e-6, difference = (at_offset(step) - at_offset(-step)) / (2 * step);
-          if (group->rank() == rank)
+          if (group->rank() == rank) {
             EXPECT_NEAR(p.grad().view({-1})[i % p.numel()].item<double>(), difference,
                         1e-7 + 1e-6 * std::abs(difference))
                 << name;
+          }
         }
   })));
 }
