@@ -50,7 +50,8 @@ def command(options, folder, *settings):
 
 def new_training(options):
     """The PyTorch program, of as many epochs as the configuration has."""
-    return Training(options.data / "cifar10", int(re.search(r"^epochs = (\d+)", CONFIG.read_text(), re.M)[1]))
+    text = CONFIG.with_name("moe.toml").read_text()  # the base of CONFIG
+    return Training(options.data / "cifar10", int(re.search(r"^epochs = (\d+)", text, re.M)[1]))
 
 
 def training_lines(folder):
