@@ -70,30 +70,6 @@ void add_format_option(CLI::App& verb, std::string& format) {
       ->capture_default_str();
 }
 
-void add_jobs_options(CLI::App& verb, DgJobsArguments& jobs) {
-  verb.add_option("--out", jobs.out, "Folder of the runs; those that are there are not repeated")->type_name("DIR");
-  CLI::Option* task =
-      verb.add_option("--task", jobs.task, "Only the jobs of one task of a job array: INDEX/COUNT")->type_name("I/N");
-  CLI::Option* slurm = verb.add_option("--slurm", jobs.slurm,
-                                       "Run nothing; write an sbatch script whose array tasks do the remaining runs")
-                           ->type_name("FILE");
-  verb.add_option("--tasks", jobs.tasks, "Maximum number of tasks in that array")
-      ->needs(slurm)
-      ->check(CLI::Range(int64_t{1}, kMax))
-      ->capture_default_str()
-      ->type_name("N");
-  CLI::Option* plan =
-      verb.add_flag("--plan", jobs.plan, "Print how many runs there are and how long they may take, and stop");
-  jobs.launch
-      .declare(verb,
-               "Do the runs in so many processes on this machine, each with its share of the cores: the same "
-               "results")
-      ->excludes(task)
-      ->excludes(slurm)
-      ->excludes(plan);
-  add_format_option(verb, jobs.format);
-}
-
 void add_hparams(CLI::App& dg) {
   const auto arguments = std::make_shared<DgHparamsArguments>();
   CLI::App* verb = add_part(dg, "hparams", "Print an algorithm's hyper-parameters: defaults, ranges, samples",
@@ -130,7 +106,7 @@ void add_dg_train(CLI::App& dg) {
   verb->callback([arguments] { run_dg_train(*arguments); });
 }
 
-void add_sweep(CLI::App& dg) {
+void add_dg_sweep(CLI::App& dg) {
   const auto arguments = std::make_shared<DgSweepArguments>();
   CLI::App* verb =
       add_part(dg, "sweep", "Run all test environments, hyper-parameter seeds and trials; resumes what is there",
@@ -162,7 +138,8 @@ void add_sweep(CLI::App& dg) {
       ->delimiter(',')
       ->type_name("NAME ...");
   verb->add_flag("--published", arguments->published, "Published averages beside the tables in the end");
-  add_jobs_options(*verb, arguments->jobs);
+  arguments->jobs.declare(*verb);
+  add_format_option(*verb, arguments->format);
   verb->callback([arguments] { run_dg_sweep(*arguments); });
 }
 
@@ -191,7 +168,8 @@ void add_ablate(CLI::App& dg) {
       ->check(CLI::Range(int64_t{1}, kMax))
       ->capture_default_str();
   add_run_options(*verb, arguments->run);
-  add_jobs_options(*verb, arguments->jobs);
+  arguments->jobs.declare(*verb);
+  add_format_option(*verb, arguments->format);
   verb->callback([arguments] { run_dg_ablate(*arguments); });
 }
 
@@ -275,7 +253,7 @@ void add_dg(CLI::App& app) {
   dg->require_subcommand(1);
   add_hparams(*dg);
   add_dg_train(*dg);
-  add_sweep(*dg);
+  add_dg_sweep(*dg);
   add_ablate(*dg);
   add_collect(*dg);
   add_export_results(*dg);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/launch_arguments.h"
+#include "cli/jobs_arguments.h"
 
 namespace sparsight::cli {
 
@@ -29,18 +29,10 @@ struct DgTrainArguments {
   std::int64_t trial = 0, seed = 0;
 };
 
-// How the runs of a sweep are done.
-struct DgJobsArguments {
-  std::string out, task, slurm;
-  std::int64_t tasks = 100;  // of the array that `slurm` describes
-  bool plan = false;
-  std::string format = "text";  // of the tables in the end
-  LaunchArguments launch;
-};
-
 struct DgSweepArguments {
   DgRunArguments run;
-  DgJobsArguments jobs;
+  JobsArguments jobs;
+  std::string format = "text";  // of the tables in the end
   std::vector<std::string> algorithms = {"erm"}, models, sets;
   std::int64_t trials = 3, hparams = 20;
   bool no_pairs = false, single_source = false, published = false;
@@ -48,7 +40,8 @@ struct DgSweepArguments {
 
 struct DgAblateArguments {
   DgRunArguments run;
-  DgJobsArguments jobs;
+  JobsArguments jobs;
+  std::string format = "text";  // of the tables in the end
   std::string algorithm = "erm";
   std::vector<std::string> only, vary;
   std::vector<std::int64_t> test_envs;

@@ -1,25 +1,14 @@
 // The parts of `sparsight dg` that do many runs: sweep and ablate.
-#include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <optional>
-
 #include "cli/cmd_dg.h"
 #include "cli/output.h"
 #include "cli/work/interruptible.h"
+#include "cli/work/many_runs.h"
 #include "cli/work/program_path.h"
-#include "cli/work/run_in_group.h"
 #include "cli/work/to_dg_run.h"
 #include "sparsight/core/error.h"
-#include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
-#include "sparsight/core/printable.h"
 #include "sparsight/dg/ablation_run.h"
 #include "sparsight/dg/sweep.h"
-#include "sparsight/io/run_folder.h"
-#include "sparsight/jobs/plan.h"
-#include "sparsight/jobs/shared_jobs.h"
-#include "sparsight/jobs/slurm.h"
 
 namespace sparsight::cli {
 namespace {
@@ -62,79 +51,6 @@ std::vector<std::string> to_command(const DgAblateArguments& arguments) {
   return command;
 }
 
-[[noreturn]] void fail_runs(const JobList& list, const JobStore& store) {
-  int64_t count = 0;
-  std::string first;
-  for (const Json& settings : list.settings)
-    if (const auto error = store.failure(settings)) {
-      if (count++ == 0) first = *error;
-    }
-  fail(count, count == 1 ? " run" : " runs", " failed; first: ", first, "; run the same command to retry");
-}
-
-// A list of runs, and what is done with it.
-struct ManyRuns {
-  std::string verb;  // "sweep"
-  std::string of;    // what the folder holds
-  JobList list;
-  std::vector<std::string> command;  // that repeats the arguments, but for the folder and the task
-  std::function<void(const JobStore& store)> print;
-};
-
-void write_array(const ManyRuns& runs, const DgJobsArguments& jobs, const JobStore& store) {
-  SlurmArray array = slurm_array(runs.list, store, jobs.tasks);
-  array.working_folder = std::filesystem::current_path().string();
-  array.log_folder = std::filesystem::absolute(jobs.out).string();
-  array.command = runs.command;
-  array.command.push_back("--out=" + jobs.out);
-  array.command.emplace_back("--task=");
-  write_slurm_script(jobs.slurm, array);
-}
-
-// All ranks find each other's results in the folder.
-void work_and_print(const ManyRuns& runs, const DgJobsArguments& jobs, dist::Group& group) {
-  const JobStore store = shared_job_store(group, runs.list, jobs.out, runs.of, "--out");
-  work_with_ranks(runs.list, store, group);
-  if (!group.leads()) return;
-  const auto any = [&](const auto& what) { return std::ranges::any_of(runs.list.settings, what); };
-  if (any([&](const Json& run) { return store.is_done(run); })) runs.print(store);
-  if (any([&](const Json& run) { return store.has_failed(run); })) fail_runs(runs.list, store);
-}
-
-void work_on(const ManyRuns& runs, const DgJobsArguments& jobs, dist::Group& group) {
-  if (jobs.out.empty() && !jobs.plan)
-    fail_usage("dg ", runs.verb, " needs a folder for its runs: --out DIR, or --plan");
-  if (!jobs.out.empty()) check_can_run(runs.list);
-  const std::optional<ArrayTask> task =
-      jobs.task.empty() ? std::nullopt : std::optional(parse_array_task(jobs.task));  // before the folder is made
-  if (group.size() > 1 && (jobs.plan || !jobs.slurm.empty() || task))
-    fail_usage("--plan, --slurm and --task are for one process; leave them out where several do the runs");
-  if (!group.leads()) return work_and_print(runs, jobs, group);  // rank 0 makes the folder first
-  const std::optional<JobStore> begun = jobs.out.empty() ? std::nullopt : JobStore::open(jobs.out, runs.of, "--out");
-  const std::string plan =
-      plan_text(plan_jobs(runs.list, begun ? &*begun : nullptr), jobs.slurm.empty() ? 1 : jobs.tasks);
-  if (jobs.plan) {
-    output() << plan << "\n";
-    return;
-  }
-  if (!jobs.slurm.empty()) {
-    write_array(runs, jobs, JobStore(jobs.out, runs.of, "--out"));
-    output() << plan << "\nwrote " << printable(jobs.slurm)
-             << ": submit it with sbatch; when its tasks have finished, the same command without --slurm prints the "
-                "tables\n";
-    return;
-  }
-  log_info(plan);
-  if (begun) warn_of_other_kernels(begun->environment());
-  if (!task) return work_and_print(runs, jobs, group);
-  const JobStore store(jobs.out, runs.of, "--out");
-  if (work_on_task(runs.list, store, *task).failed > 0) fail_runs(runs.list, store);
-}
-
-void work_in_group(const ManyRuns& runs, const DgJobsArguments& jobs) {
-  run_in_group(jobs.launch, [&](const dist::GroupPtr& group) { work_on(runs, jobs, *group); });
-}
-
 // What a folder of runs holds, down to what their tables cannot average over.
 std::string described(const std::string& what, const DgRun& run) {
   const std::string common = common_text(run);
@@ -167,9 +83,9 @@ void run_dg_sweep(const DgSweepArguments& arguments) {
   begin_interruptible_work();
   const DgSweep sweep = to_sweep(arguments);
   work_in_group(
-      {"sweep", described("a sweep of " + sets_text(sweep), sweep.run), sweep_jobs(sweep), to_command(arguments),
+      {"dg sweep", described("a sweep of " + sets_text(sweep), sweep.run), sweep_jobs(sweep), to_command(arguments),
        [&](const JobStore& store) {
-         run_dg_table({store.folder(), arguments.jobs.format, "", arguments.published});
+         run_dg_table({store.folder(), arguments.format, "", arguments.published});
        }},
       arguments.jobs);
 }
@@ -178,9 +94,9 @@ void run_dg_ablate(const DgAblateArguments& arguments) {
   begin_interruptible_work();
   const DgAblation ablation = to_ablation(arguments);
   const std::vector<AblationRow> rows = ablation_rows(ablation);
-  const TableFormat format = table_format(arguments.jobs.format);
+  const TableFormat format = table_format(arguments.format);
   work_in_group(
-      {"ablate", described("ablations on " + arguments.run.set, ablation.run), ablation_jobs(ablation, rows),
+      {"dg ablate", described("ablations on " + arguments.run.set, ablation.run), ablation_jobs(ablation, rows),
        to_command(arguments),
        [&](const JobStore& store) { output() << formatted({ablation_table(ablation, rows, store)}, format); }},
       arguments.jobs);

@@ -172,4 +172,25 @@ std::string to_toml(const Json& tree) {
   return text;
 }
 
+std::vector<std::string> split_toml_values(const std::string& text) {
+  std::vector<std::string> values{""};
+  int64_t depth = 0;
+  char quote = 0;
+  for (const char c : text) {
+    if (quote != 0)
+      quote = c == quote ? 0 : quote;
+    else if (c == '"' || c == '\'')
+      quote = c;
+    else if (c == '[' || c == '{')
+      ++depth;
+    else if (c == ']' || c == '}')
+      --depth;
+    if (c == ',' && depth == 0 && quote == 0)
+      values.emplace_back();
+    else
+      values.back() += c;
+  }
+  return values;
+}
+
 }  // namespace sparsight

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -20,6 +21,9 @@ TomlDocument parse_toml(const std::string& text, const std::string& origin);
 
 // Parses one value as in `key = value`; a bare word that is not a TOML value is read as a string.
 Json parse_toml_value(const std::string& text);
+
+// The values of "1,[2,3],\"a,b\"", each as text.
+std::vector<std::string> split_toml_values(const std::string& text);
 
 // Two-level trees ({section: {key: value}}) as TOML that parse_toml reads back unchanged. Floats keep every digit.
 std::string to_toml(const Json& tree);

@@ -6,6 +6,7 @@
 #include "sparsight/core/named_once.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/core/toml.h"
 
 namespace sparsight {
 namespace {
@@ -20,28 +21,6 @@ Ablation of_values(const std::string& name, const std::string& summary, const st
 
 Ablation on_or_off(const std::string& name, const std::string& summary, const std::string& on, const std::string& off) {
   return {name, summary, {{"on", {on}}, {"off", {off}}}};
-}
-
-// The values of "1,[2,3],\"a,b\"".
-std::vector<std::string> split_values(const std::string& text) {
-  std::vector<std::string> values{""};
-  int64_t depth = 0;
-  char quote = 0;
-  for (const char c : text) {
-    if (quote != 0)
-      quote = c == quote ? 0 : quote;
-    else if (c == '"' || c == '\'')
-      quote = c;
-    else if (c == '[' || c == '{')
-      ++depth;
-    else if (c == ']' || c == '}')
-      --depth;
-    if (c == ',' && depth == 0 && quote == 0)
-      values.emplace_back();
-    else
-      values.back() += c;
-  }
-  return values;
 }
 
 }  // namespace
@@ -95,7 +74,7 @@ std::vector<Ablation> ablations_named(const std::vector<std::string>& names) {
 
 Ablation own_ablation(const std::string& text) {
   const size_t equals = text.find('='), dot = text.find('.');
-  const std::vector<std::string> values = split_values(equals == std::string::npos ? "" : text.substr(equals + 1));
+  const std::vector<std::string> values = split_toml_values(equals == std::string::npos ? "" : text.substr(equals + 1));
   const bool has_key = equals != std::string::npos && dot != std::string::npos && dot > 0 && dot + 1 < equals;
   if (!has_key || std::ranges::count(values, "") > 0)
     fail_usage("what to vary is SECTION.KEY=VALUE,VALUE,..., such as router.k=1,2; got \"", printable(text), "\"");

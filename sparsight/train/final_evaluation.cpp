@@ -77,7 +77,7 @@ void Trainer::final_evaluation(bool has_result) {
   if (stopped()) return;
   Json line = metrics_line(evaluation, "test", evaluated_weights(), progress_.best_step, epoch());
   if (averaged) line["reported"] = true;
-  if (tests_on_validation()) line["same_as"] = "val";
+  if (tests_on_validation()) line.update({{"same_as", "val"}, {"missing_split", setup_.missing_split}});
   metrics_->write(line);
   if (tests_on_validation()) {
     const bool validates_on_test = setup_.missing_split == "validation";
