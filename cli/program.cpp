@@ -27,6 +27,7 @@ void add_program(CLI::App& app) {
   add_global_flags(app);
   add_demo(app);
   add_train(app);
+  add_sweep(app);
   add_eval(app);
   add_attack(app);
   add_compare(app);
@@ -35,6 +36,7 @@ void add_program(CLI::App& app) {
   add_export(app);
   add_serve(app);
   add_inspect(app);
+  add_models(app);
   add_weights(app);
   add_report(app);
   add_reproduce(app);

@@ -10,12 +10,14 @@
 #include "cli/cmd_explain.h"
 #include "cli/cmd_export.h"
 #include "cli/cmd_inspect.h"
+#include "cli/cmd_models.h"
 #include "cli/cmd_moe.h"
 #include "cli/cmd_predict.h"
 #include "cli/cmd_report.h"
 #include "cli/cmd_reproduce.h"
 #include "cli/cmd_serve.h"
 #include "cli/cmd_superclass.h"
+#include "cli/cmd_sweep.h"
 #include "cli/cmd_train.h"
 #include "cli/cmd_weights.h"
 #include "cli/front/start_full_program.h"
@@ -50,6 +52,8 @@ void run_eval(const EvalArguments&) { start_full_program(); }
 void run_explain(const ExplainArguments&) { start_full_program(); }
 void run_export(const ExportArguments&) { start_full_program(); }
 void run_inspect(const InspectArguments&) { start_full_program(); }
+void run_models_list(const ModelsArguments&) { start_full_program(); }
+void run_models_show(const ModelsArguments&) { start_full_program(); }
 void run_moe(const MoeArguments&) { start_full_program(); }
 void run_predict(const PredictArguments&) { start_full_program(); }
 void run_report(const ReportArguments&) { start_full_program(); }
@@ -58,6 +62,7 @@ void run_serve(const ServeArguments&) { start_full_program(); }
 void run_superclass(const SuperclassArguments&) { start_full_program(); }
 void run_superclass_compare(const SuperclassCompareArguments&) { start_full_program(); }
 void run_superclass_train(const SuperclassTrainArguments&) { start_full_program(); }
+void run_sweep(const SweepArguments&) { start_full_program(); }
 void run_train(const TrainArguments&) { start_full_program(); }
 void run_weights_merge(const WeightsMergeArguments&) { start_full_program(); }
 void run_weights_shard(const WeightsShardArguments&) { start_full_program(); }

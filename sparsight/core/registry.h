@@ -18,6 +18,12 @@
 
 namespace sparsight {
 
+// Settings of a component that have a name of their own, such as a published size.
+struct NamedSettings {
+  std::string name;
+  Json settings = Json::object();
+};
+
 template <class Product, class... Context>
 class Registry {
  public:
@@ -27,6 +33,7 @@ class Registry {
     // Calls `visit` with the options at their defaults, for documentation and `config show`.
     std::function<void(const std::function<void(OptionSet&)>& visit)> describe;
     std::function<Product(const Json& settings, const std::string& where, Context... context)> make;
+    std::vector<NamedSettings> variants = {};  // those of the options, if they declare any: static variants()
   };
 
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
@@ -53,6 +60,7 @@ class Registry {
       assign(set, settings, where);
       return Product(factory(options, context...));
     };
+    if constexpr (requires { Options::variants(); }) entry.variants = Options::variants();
     entries_.push_back(std::move(entry));
   }
 

@@ -29,6 +29,7 @@ struct MobilenetOptions {
   bool frozen_batch_norm = false;
   double dropout = 0.2;
   void declare(OptionSet& set);
+  static std::vector<NamedSettings> variants() { return {{"mobilenet_v2", {{"width", 1.0}}}}; }
 };
 
 // The multiple of eight nearest to `channels`, halves up, at least 8; the next one if that is below 90 % of `channels`

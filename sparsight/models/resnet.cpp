@@ -51,6 +51,12 @@ ConvBlockRecipe resnet_recipe(const ResnetBlockOptions& options) {
 
 }  // namespace
 
+std::vector<NamedSettings> ResnetOptions::variants() {
+  std::vector<NamedSettings> all;
+  for (const ResnetDepth& shape : kResnetDepths) all.push_back({cat("resnet", shape.depth), {{"depth", shape.depth}}});
+  return all;
+}
+
 void ResnetOptions::declare(OptionSet& set) {
   set.integer("depth", &depth, {18, 152}, "number of layers: 18, 34, or, with bottleneck blocks, 50, 101 or 152");
   set.integer("base_width", &base_width, {1, 4096},

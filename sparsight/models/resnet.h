@@ -31,6 +31,7 @@ struct ResnetOptions {
   bool frozen_batch_norm = false;
   double dropout = 0;
   void declare(OptionSet& set);
+  static std::vector<NamedSettings> variants();
 };
 
 class Resnet : public ImageModel, public HasRouter {

@@ -21,35 +21,36 @@ namespace {
 struct VitSize {
   std::string name;
   int64_t width, depth, heads;
+  std::vector<int64_t> patches;
 };
 
 const std::vector<VitSize>& vit_sizes() {
   static const std::vector<VitSize> sizes{
       // timm's vit_tiny to vit_huge
-      {"tiny", 192, 12, 3},
-      {"small", 384, 12, 6},
-      {"base", 768, 12, 12},
-      {"large", 1024, 24, 16},
-      {"huge", 1280, 32, 16},
+      {"tiny", 192, 12, 3, {16}},
+      {"small", 384, 12, 6, {32, 16, 14, 8}},
+      {"base", 768, 12, 12, {32, 16, 14, 8}},
+      {"large", 1024, 24, 16, {32, 16, 14}},
+      {"huge", 1280, 32, 16, {14}},
       // V-MoE's own S (Riquelme et al. 2021)
-      {"8x512", 512, 8, 8},
+      {"8x512", 512, 8, 8, {32}},
       // between base and large (Puigcerver et al. 2022, "On the Adversarial Robustness of Mixture of Experts")
-      {"base+", 832, 15, 13},
-      {"base++", 896, 18, 14},
-      {"base+++", 960, 21, 15},
+      {"base+", 832, 15, 13, {32}},
+      {"base++", 896, 18, 14, {32}},
+      {"base+++", 960, 21, 15, {32}},
       // depth x width (Daxberger et al. 2023, "Mobile V-MoEs")
-      {"12x384", 384, 12, 6},
-      {"9x384", 384, 9, 6},
-      {"6x384", 384, 6, 6},
-      {"12x192", 192, 12, 3},
-      {"9x192", 192, 9, 3},
-      {"6x192", 192, 6, 3},
-      {"12x96", 96, 12, 3},
-      {"9x96", 96, 9, 3},
-      {"6x96", 96, 6, 3},
-      {"12x64", 64, 12, 2},
-      {"9x64", 64, 9, 2},
-      {"6x64", 64, 6, 2},
+      {"12x384", 384, 12, 6, {16}},
+      {"9x384", 384, 9, 6, {16}},
+      {"6x384", 384, 6, 6, {16}},
+      {"12x192", 192, 12, 3, {16}},
+      {"9x192", 192, 9, 3, {16}},
+      {"6x192", 192, 6, 3, {16}},
+      {"12x96", 96, 12, 3, {16}},
+      {"9x96", 96, 9, 3, {16}},
+      {"6x96", 96, 6, 3, {16}},
+      {"12x64", 64, 12, 2, {16}},
+      {"9x64", 64, 9, 2, {16}},
+      {"6x64", 64, 6, 2, {16}},
   };
   return sizes;
 }
@@ -61,6 +62,14 @@ std::vector<std::string> size_names() {
 }
 
 }  // namespace
+
+std::vector<NamedSettings> VitOptions::variants() {
+  std::vector<NamedSettings> all;
+  for (const VitSize& size : vit_sizes())
+    for (const int64_t patch : size.patches)
+      all.push_back({cat("vit_", size.name, "_patch", patch), {{"size", size.name}, {"patch", patch}}});
+  return all;
+}
 
 int64_t vit_width(const std::string& size, int64_t otherwise) {
   const auto named = std::ranges::find(vit_sizes(), size, &VitSize::name);

@@ -40,7 +40,8 @@ struct VitOptions {
   bool recompute = false;
   std::string pos_resampling = "bicubic";
   void declare(OptionSet& set);
-  int64_t mlp_hidden() const;  // F of the dense MLPs, unless `layer` says otherwise
+  static std::vector<NamedSettings> variants();  // published sizes with the patches that they were published with
+  int64_t mlp_hidden() const;                    // F of the dense MLPs, unless `layer` says otherwise
 };
 
 // The width of a named size; `otherwise` for "custom" and names that are no size.

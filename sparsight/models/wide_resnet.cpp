@@ -26,6 +26,13 @@ Conv make_conv(int64_t in, int64_t out, const WideResnetOptions& options, int64_
 
 }  // namespace
 
+std::vector<NamedSettings> WideResnetOptions::variants() {
+  std::vector<NamedSettings> all;
+  for (const auto& [depth, widen] : {std::pair{10, 10}, {16, 4}, {16, 8}, {28, 10}, {40, 4}})
+    all.push_back({cat("wrn_", depth, "_", widen), {{"depth", depth}, {"widen", widen}}});
+  return all;
+}
+
 void WideResnetOptions::declare(OptionSet& set) {
   set.integer("depth", &depth, {10, 1000}, "number of layers, 6 n + 4 for n blocks in each of the three groups");
   set.integer("widen", &widen, {1, 100}, "widening factor: the groups have 16, 32 and 64 times this many channels");

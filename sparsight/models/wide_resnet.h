@@ -32,6 +32,7 @@ struct WideResnetOptions {
   bool norm_debias = true;
   int64_t patch = 0;
   void declare(OptionSet& set);
+  static std::vector<NamedSettings> variants();  // of the paper's tables, and that of pMoE
 };
 
 // Raises UsageError unless depth is 6 n + 4.

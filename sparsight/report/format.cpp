@@ -37,4 +37,12 @@ std::string csv_quoted(const std::string& text) {
   return quoted + "\"";
 }
 
+std::string with_prefix(std::optional<double> value) {
+  if (!value) return "-";
+  if (*value >= 1e9) return fixed(*value / 1e9, 2) + " G";
+  if (*value >= 1e6) return fixed(*value / 1e6, 2) + " M";
+  if (*value >= 1e3) return fixed(*value / 1e3, 1) + " k";
+  return fixed(*value, 0);
+}
+
 }  // namespace sparsight

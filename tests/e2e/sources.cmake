@@ -24,6 +24,7 @@ light_tests(
   e2e/moe_npy_test.cpp
   e2e/moe_tensors_test.cpp
   e2e/moe_test.cpp
+  e2e/models_verb_test.cpp
   e2e/multi_label_test.cpp
   e2e/name_bytes_test.cpp
   e2e/normalisation_test.cpp
@@ -38,6 +39,7 @@ light_tests(
   e2e/saved_run.cpp
   e2e/separate_training_test.cpp
   e2e/sharded_model_test.cpp
+  e2e/sweep_test.cpp
   e2e/spread_experts_test.cpp
   e2e/superclass_test.cpp
   e2e/train_test.cpp

@@ -20,15 +20,6 @@ std::string interval_text(const Json& eval) {
   return fixed(100 * interval.low, 2) + " to " + fixed(100 * interval.high, 2);
 }
 
-// "1.23 M"; an SI prefix for numbers from a thousand.
-std::string with_prefix(std::optional<double> value) {
-  if (!value) return "-";
-  if (*value >= 1e9) return fixed(*value / 1e9, 2) + " G";
-  if (*value >= 1e6) return fixed(*value / 1e6, 2) + " M";
-  if (*value >= 1e3) return fixed(*value / 1e3, 1) + " k";
-  return fixed(*value, 0);
-}
-
 }  // namespace
 
 ComparedRun read_compared_run(const std::string& path) {
