@@ -1,5 +1,6 @@
 light_sources(
   analysis/attacked_routing.cpp
+  analysis/calibration.cpp
   analysis/canvas.cpp
   analysis/cell_accuracy.cpp
   analysis/class_information.cpp

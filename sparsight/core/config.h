@@ -67,8 +67,8 @@ Section named_section(const std::string& name, const std::string& help, const st
 
 class Config {
  public:
-  // A file may begin with `base = "other.toml"`, relative to its own folder: it then has that file's settings, which may
-  // have a base too, wherever it has none of its own; a section that names another component has its own settings
+  // A file may begin with `base = "other.toml"`, relative to its own folder: it then has that file's settings, which
+  // may have a base too, wherever it has none of its own; a section that names another component has its own settings
   // alone. Raises UsageError if a file cannot be read or is not TOML, and for bases that form a circle.
   static Config from_file(const std::string& path);
   static Config from_text(const std::string& text, const std::string& origin);

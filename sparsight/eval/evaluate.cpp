@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "sparsight/analysis/calibration.h"
 #include "sparsight/analysis/cell_accuracy.h"
 #include "sparsight/analysis/confusions.h"
 #include "sparsight/analysis/routing_accumulator.h"
@@ -37,6 +38,7 @@ class Counts : public EvaluationObserver {
     }
     cells_.add(output.logits, batch.labels, batch.domains);
     confusions_.add(output.logits, batch.labels);
+    calibration_.add(output.logits, batch.labels);
     routing_.add(output.routings, batch.labels, classes_);
   }
 
@@ -53,6 +55,7 @@ class Counts : public EvaluationObserver {
     result.class_expert = routing_.class_expert();
     result.cells = cells_.cells();
     result.confusions = confusions_.list();
+    result.calibration = calibration_.measures();
     return result;
   }
 
@@ -63,6 +66,7 @@ class Counts : public EvaluationObserver {
   double loss_ = 0;
   CellAccuracy cells_;
   Confusions confusions_;
+  Calibration calibration_;
   RoutingAccumulator routing_;
 };
 
@@ -165,6 +169,7 @@ Json metrics_line(const Evaluation& evaluation, const std::string& split, const 
     line["cells"] = evaluation.cells;
     line["worst_cell"] = worst_cell(evaluation.cells);
     line["confusions"] = evaluation.confusions;
+    line["calibration"] = evaluation.calibration;
   }
   return line;
 }

@@ -25,9 +25,10 @@ struct Evaluation {
   std::optional<double> router_accuracy;  // of guided routers, mean over them (eval/router_measures.h)
   Json touched;       // parameters that images touched (analysis/touched_weights.h); null: not measured
   Json layers;        // expert statistics, one entry per MoE layer
-  Json class_expert;  // {layer: [K][E] token counts}; null of multi-label data, as the two below
+  Json class_expert;  // {layer: [K][E] token counts}; null of multi-label data, as the three below
   Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h)
   Json confusions;    // which classes were taken for which others (analysis/confusions.h)
+  Json calibration;   // of the predicted probabilities (analysis/calibration.h)
 };
 
 // One pass in evaluation mode and without gradients. `title` labels the progress bar. After an interrupt it returns

@@ -7,6 +7,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/report/attack/attack_sections.h"
 #include "sparsight/report/charts/charts.h"
+#include "sparsight/report/charts/prediction_charts.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/html.h"
 #include "sparsight/report/page.h"
@@ -18,7 +19,6 @@
 #include "sparsight/report/table.h"
 
 namespace sparsight {
-
 namespace {
 
 std::string whole(std::optional<double> value) {
@@ -205,6 +205,7 @@ void add_classes(Page& page, const RunMetrics& log) {
       true);
   page.body += cells.size() > kMaxGridCells ? worst_cell_table(cells) : cell_grid(cells, domains);
   page.body += confusion_table(eval);
+  page.charts(prediction_charts(eval));
   page.close_section();
 }
 

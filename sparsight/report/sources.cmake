@@ -13,6 +13,7 @@ light_sources(
   report/charts/confusion_graph.cpp
   report/charts/expert_map_chart.cpp
   report/charts/line_chart.cpp
+  report/charts/prediction_charts.cpp
   report/escape_names.cpp
   report/format.cpp
   report/html.cpp

@@ -232,6 +232,8 @@ std::string result_table(const RunMetrics& log) {
   std::string table = aligned(result_rows(log));
   if (const Rows cells = cell_rows(final_eval(log, false)); !cells.empty()) table += "\n" + aligned(cells);
   if (const Rows rows = confusion_rows(final_eval(log, false)); rows.size() > 1) table += "\n" + aligned(rows);
+  if (const auto error = number(member(final_eval(log, false), "calibration"), "ece"))
+    table += "\n" + aligned({{"expected calibration error", percent(*error)}});
   if (const std::string layers = layer_table(member(final_eval(log, true), "layers")); !layers.empty())
     table += "\n" + layers;
   if (const auto collapse = find_collapse(log); !collapse.empty()) table += "\n" + join(collapse, "\n") + "\n";

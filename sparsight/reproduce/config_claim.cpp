@@ -51,9 +51,7 @@ std::string accuracy_interval(double accuracy, const std::optional<double>& imag
   return cat(" (95 % CI: ", fixed(100 * interval.low, 2), " to ", fixed(100 * interval.high, 2), ")");
 }
 
-Json resolved_file(const std::string& path) {
-  return resolve(Config::from_file(path), config_sections());
-}
+Json resolved_file(const std::string& path) { return resolve(Config::from_file(path), config_sections()); }
 
 }  // namespace
 

@@ -1,4 +1,5 @@
 light_tests(
+  analysis/calibration_test.cpp
   analysis/canvas_test.cpp
   analysis/cell_accuracy_test.cpp
   analysis/class_information_test.cpp

@@ -229,9 +229,9 @@ TEST(Config, SaysWhatIsWrongWithABase) {
   EXPECT_EQ(complaint_of("base = \"othr.toml\"\n"),
             line + "in its base: cannot read the configuration " + folder.path("othr.toml") +
                 ": No such file or directory; did you mean \"" + folder.path("other.toml") + "\"?");
-  EXPECT_EQ(complaint_of("base = \"other.toml\"\n"),
-            line + "in its base: " + folder.path("other.toml") + ":1: base leads back to " + folder.path("own.toml") +
-                ", which has this file as its base");
+  EXPECT_EQ(complaint_of("base = \"other.toml\"\n"), line + "in its base: " + folder.path("other.toml") +
+                                                         ":1: base leads back to " + folder.path("own.toml") +
+                                                         ", which has this file as its base");
   EXPECT_EQ(complaint_of("base = \"own.toml\"\n"),
             line + "base leads back to " + folder.path("own.toml") + ", which has this file as its base");
   for (int i = 0; i < 12; ++i)

@@ -3,6 +3,7 @@ light_tests(
   report/attack/attack_text_test.cpp
   report/browser.cpp
   report/html_test.cpp
+  report/prediction_charts_test.cpp
   report/report_browser_test.cpp
   report/report_test.cpp
   report/run/collapse_test.cpp

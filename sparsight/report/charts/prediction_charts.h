@@ -1,0 +1,16 @@
+// What a classifier's predictions on a split look like. Pure functions of an "eval" record.
+#pragma once
+
+#include <vector>
+
+#include "sparsight/report/charts/charts.h"
+
+namespace sparsight {
+
+// The confusion matrix of up to kMaxConfusionClasses classes, and accuracy against confidence (a reliability diagram).
+// Those that the record has numbers for.
+std::vector<Chart> prediction_charts(const Json& eval);
+
+inline constexpr size_t kMaxConfusionClasses = 32;  // above, records have the most frequent confusions only
+
+}  // namespace sparsight
