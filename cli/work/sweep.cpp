@@ -46,9 +46,8 @@ void write_files(const Sweep& sweep, const std::vector<SettingScores>& scores, c
 
 // "best: router.k=2; train it with: sparsight train demo.toml --set router.k=2"
 std::string best_text(const SweepArguments& arguments, const Sweep& sweep, const std::vector<SettingScores>& scores) {
+  if (!has_validation(scores)) return "there is no validation split (data.validation), so no setting is chosen\n";
   const SettingScores& best = scores[ranked(scores).front()];
-  if (best.trials.empty() || !best.trials.front().validation)
-    return "there is no validation split (data.validation), so no setting is chosen\n";
   std::string command = "sparsight train " + printable(arguments.config.file);
   for (size_t a = 0; a < sweep.axes.size(); ++a) command += " --set '" + sweep.axes[a].key + "=" + best.point[a] + "'";
   for (const std::string& assignment : arguments.config.overrides) command += " --set '" + assignment + "'";

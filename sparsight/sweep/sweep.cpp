@@ -37,7 +37,8 @@ Json scores_of_run(const std::string& run) {
              has_validation = text(test, "missing_split") != "validation";  // else "val" is the test split
   return {{"validation", has_validation ? optional_number(number(validation, score_name(validation).key)) : Json()},
           {"validation_images", number(validation, "images").value_or(0)},
-          {"test", has_test ? optional_number(number(test, score_name(test).key)) : Json()}};
+          {"test", has_test ? optional_number(number(test, score_name(test).key)) : Json()},
+          {"test_images", number(test, "images").value_or(0)}};
 }
 
 Json train_trial(const Json& config, const std::string& job_folder) {
@@ -103,13 +104,14 @@ std::vector<SettingScores> sweep_scores(const Sweep& sweep, const std::vector<Sw
       const Json settings = job_settings(sweep, point, trial, epochs);
       const std::optional<DoneJob> job = store.read(settings);
       if (!job) continue;
-      setting.trials.push_back(
-          {.seed = settings["config"]["run"]["seed"],
-           .validation = number(job->result, "validation"),
-           .test = number(job->result, "test"),
-           .validation_images = static_cast<int64_t>(number(job->result, "validation_images").value_or(0)),
-           .seconds = job->seconds,
-           .run = "jobs/" + job_id(settings) + "/" + kRun});
+      const auto count = [&](const char* key) { return static_cast<int64_t>(number(job->result, key).value_or(0)); };
+      setting.trials.push_back({.seed = settings["config"]["run"]["seed"],
+                                .validation = number(job->result, "validation"),
+                                .test = number(job->result, "test"),
+                                .validation_images = count("validation_images"),
+                                .test_images = count("test_images"),
+                                .seconds = job->seconds,
+                                .run = "jobs/" + job_id(settings) + "/" + kRun});
     }
   }
   return scores;

@@ -30,7 +30,7 @@ JobList sweep_jobs(const Sweep& sweep, const std::vector<SweepPoint>& points, st
 struct TrialScore {
   int64_t seed = 0;
   std::optional<double> validation, test;  // null without such a split
-  int64_t validation_images = 0;
+  int64_t validation_images = 0, test_images = 0;
   double seconds = 0;
   std::string run;  // folder, relative to the sweep's
 };

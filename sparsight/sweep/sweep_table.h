@@ -1,4 +1,6 @@
 // What a sweep found: tables, a page and JSON. Settings are compared by their mean validation accuracy over seeds.
+// Where no training has a validation split, they keep their order, and are compared with the first one on the test
+// split.
 #pragma once
 
 #include <optional>
@@ -14,19 +16,23 @@ namespace sparsight {
 // Percent over the seeds that have the score: "92.10 +- 0.31", the deviation dividing by n - 1; "-" without any.
 std::string mean_text(const std::vector<std::optional<double>>& scores);
 
+// Whether any training has a validation accuracy.
+bool has_validation(const std::vector<SettingScores>& scores);
+
 // Positions in `scores`: the highest mean validation accuracy first; equal ones in their order, those with fewer seeds
 // done after the others, those without an accuracy last.
 std::vector<size_t> ranked(const std::vector<SettingScores>& scores);
 
 // One row per setting, in the order of ranked(), with the paired difference to the first one over the seeds that both
-// have: the mean and its 95 % interval over seeds (Student's t) and validation images; none with fewer than two seeds.
+// have: the mean and its 95 % interval over seeds (Student's t) and images; none with fewer than two seeds.
 Rows sweep_rows(const std::vector<SweepAxis>& axes, const std::vector<SettingScores>& scores);
 
-// {"axes", "settings": [{"settings": {key: value}, "validation": {"mean", "deviation"}, "behind", "trials": [...]}]},
+// {"axes", "compared_by", "settings": [{"settings": {key: value}, "validation": {"mean", "deviation"}, "test",
+// "difference", "trials": [...]}]},
 // in the order of ranked(); schema in docs/file_formats.md.
 Json sweep_json(const std::vector<SweepAxis>& axes, const std::vector<SettingScores>& scores);
 
-// Validation accuracy of each training by setting; and over each axis whose values are all numbers.
+// Accuracy of each training by setting; and over each axis whose values are all numbers.
 std::vector<Chart> sweep_charts(const std::vector<SweepAxis>& axes, const std::vector<SettingScores>& scores);
 
 // A table of its own on the page: "2 epochs", and its rows.

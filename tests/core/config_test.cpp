@@ -238,8 +238,9 @@ TEST(Config, SaysWhatIsWrongWithABase) {
     folder.write(cat("chain", i, ".toml"), i == 11 ? "" : cat("base = \"chain", i + 1, ".toml\"\n"));
   EXPECT_NE(complaint_of("base = \"chain0.toml\"\n").find("this is the base number 9; at most 8"), std::string::npos);
   folder.write("other.toml", "[train]\nepoch = 3\n");
-  EXPECT_EQ(complaint_of("base = \"other.toml\"\n"),
-            folder.path("other.toml") + ":2: unknown setting train.epoch; did you mean \"epochs\"?");
+  EXPECT_EQ(
+      complaint_of("base = \"other.toml\"\n"),
+      folder.path("other.toml") + ":2: unknown setting train.epoch; did you mean \"epochs\"? (known: epochs, rate)");
   EXPECT_NE(complaint_of("[base]\nx = 3\n").find("unknown section [base]"), std::string::npos);
 }
 

@@ -137,12 +137,12 @@ TEST_F(SweepVerb, PlansAndSaysWhatIsWrong) {
 TEST_F(SweepVerb, ChoosesNothingByTestImages) {
   const std::string images = folder_.path("images");
   ASSERT_EQ(run_program({"data", "make", images, "--layout", "class", "--set", "side=16", "--set", "classes=3", "--set",
-                         "train=12", "--set", "validation=3", "--set", "test=6", "--quiet"})
+                         "train=64", "--set", "validation=3", "--set", "test=12", "--quiet"})
                 .exit_code,
             0);
   fs::remove_all(images + "/val");
   const std::vector<std::string> arguments{"--grid", "router.k=1,2",
-                                           "--set",  "data.name=image_folder",
+                                           "--set",  "data.name=folder",
                                            "--set",  "data.root=" + images,
                                            "--set",  "data.validation=0",
                                            "--out",  out()};
