@@ -2,7 +2,7 @@
 
 Both run in turn, round after round, a few steps each. Prints the medians and the ratio with its interval, and writes
 what was measured as JSON. --accuracy trains both to the end, one after the other, and adds their accuracies and times.
-Use: cifar.py --build build/release --data FOLDER [--threads 2] [--rounds 5] [--steps 6] [--accuracy] [--json FILE]
+Use: cifar.py --build build/release --data FOLDER [--threads 2] [--rounds 5] [--steps 6] [--accuracy [--seeds 3]] [--json FILE]
 """
 
 import argparse
@@ -34,6 +34,7 @@ def parse_options():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=6, help="timed steps of a turn")
     parser.add_argument("--accuracy", action="store_true", help="also train both to the end")
+    parser.add_argument("--seeds", type=int, default=1, help="trainings of each with --accuracy")
     parser.add_argument("--json", type=pathlib.Path, default=ROOT / "bench/results/cifar_training.json")
     options = parser.parse_args()
     if options.data is None or not (options.data / "cifar10/data_batch_1.bin").exists():
@@ -48,10 +49,10 @@ def command(options, folder, *settings):
     return [str(program), "train", str(CONFIG), "--out", str(folder), *pairs]
 
 
-def new_training(options):
+def new_training(options, seed=0):
     """The PyTorch program, of as many epochs as the configuration has."""
     text = CONFIG.with_name("moe.toml").read_text()  # the base of CONFIG
-    return Training(options.data / "cifar10", int(re.search(r"^epochs = (\d+)", text, re.M)[1]))
+    return Training(options.data / "cifar10", int(re.search(r"^epochs = (\d+)", text, re.M)[1]), seed=seed)
 
 
 def training_lines(folder):
@@ -90,16 +91,16 @@ def torch_step(training, steps):
     return statistics.median(times)
 
 
-def full_trainings(options):
+def full_trainings(options, seed):
     start = time.perf_counter()
-    training = new_training(options)
+    training = new_training(options, seed)
     while training.step < training.steps:
         training.train_step()
     torch_seconds = time.perf_counter() - start
-    result = {"torch_seconds": torch_seconds, "torch_accuracy": training.accuracy(options.data / "cifar10")}
+    result = {"seed": seed, "torch_seconds": torch_seconds, "torch_accuracy": training.accuracy(options.data / "cifar10")}
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch) / "run"
-        subprocess.run(command(options, folder), env=dict(os.environ, SPARSIGHT_DATA=str(options.data)), check=True)
+        subprocess.run(command(options, folder, f"run.seed={seed}"), env=dict(os.environ, SPARSIGHT_DATA=str(options.data)), check=True)
         lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     result["seconds"] = [line for line in lines if line["kind"] == "done"][-1]["seconds"]
     result["accuracy"] = [line for line in lines if line["kind"] == "eval" and line["split"] == "test"][-1]["accuracy"]
@@ -128,7 +129,7 @@ def main():
         "warning": watch.warning(),
     }
     if options.accuracy:
-        result["trained"] = full_trainings(options)
+        result["trained"] = [full_trainings(options, seed) for seed in range(options.seeds)]
     rounds.header(f"step of {training.batch} images", "PyTorch, ms", "ours, ms", "ours / PyTorch")
     rounds.row(
         f"{options.threads} threads, fp32",
@@ -138,8 +139,11 @@ def main():
     )
     print(rounds.interval_note(options.rounds))
     if options.accuracy:
-        t = result["trained"]
-        print(f"trained: ours {100 * t['accuracy']:.2f} % in {t['seconds']:.0f} s, PyTorch {100 * t['torch_accuracy']:.2f} % in {t['torch_seconds']:.0f} s")
+        for t in result["trained"]:
+            print(
+                f"trained with seed {t['seed']}: ours {100 * t['accuracy']:.2f} % in {t['seconds']:.0f} s, "
+                f"PyTorch {100 * t['torch_accuracy']:.2f} % in {t['torch_seconds']:.0f} s"
+            )
     if result["warning"]:
         print(result["warning"])
     options.json.write_text(json.dumps(result, indent=1) + "\n")
