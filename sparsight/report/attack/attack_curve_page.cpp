@@ -1,5 +1,7 @@
 #include "sparsight/report/attack/attack_curve_page.h"
 
+#include <algorithm>
+
 #include "sparsight/core/json_fields.h"
 #include "sparsight/report/attack/attack_curve_text.h"
 #include "sparsight/report/attack/attack_page.h"
@@ -11,6 +13,19 @@ namespace sparsight {
 namespace {
 
 constexpr const char* kEpsilonAxis = "epsilon, of pixels in 0..1";
+constexpr double kWideRange = 12;  // of the largest to the smallest epsilon
+
+// The smallest and largest epsilon above 0; 0 without any.
+std::pair<double, double> epsilon_range(const Json& points) {
+  double low = 0, high = 0;
+  for (size_t i = 0; points.is_array() && i < points.size(); ++i) {
+    const double epsilon = number(points[i], "epsilon").value_or(0);
+    if (!(epsilon > 0)) continue;
+    low = low == 0 ? epsilon : std::min(low, epsilon);
+    high = std::max(high, epsilon);
+  }
+  return {low, high};
+}
 
 // The series called `name`, made where it is missing.
 Series& series_called(std::vector<Series>& all, const std::string& name) {
@@ -46,6 +61,9 @@ std::vector<Chart> attack_curve_charts(const Json& curve) {
     for (const Json& layer : member(point, "routing"))
       series_called(changes, text(layer, "layer")).add(epsilon, number(layer, "change"));
   }
+  // Up to the smallest one where they range over more than an order of magnitude.
+  const auto [low, high] = epsilon_range(points);
+  const double linear_up_to = low > 0 && high / low >= kWideRange ? low : 0;
   std::vector<Chart> charts;
   const auto add = [&](const std::string& title, const std::string& note, Json spec) {
     if (!spec.is_null()) charts.push_back({title, note, std::move(spec)});
@@ -53,9 +71,9 @@ std::vector<Chart> attack_curve_charts(const Json& curve) {
   const std::string score = attack_score_name(curve);
   add("Robust " + score,
       "Correct before and after each attack; bars: 95 % Wilson intervals. At 0: clean " + score + ".",
-      line_chart(robust, {"robust " + score, ".0%", true, false, kEpsilonAxis, ".4~g"}));
+      line_chart(robust, {"robust " + score, ".0%", true, false, kEpsilonAxis, ".4~g", linear_up_to}));
   add("Routing change", "1 - intersection over union of a token's experts, clean against attacked.",
-      line_chart(changes, {"change", ".0%", true, false, kEpsilonAxis, ".4~g"}));
+      line_chart(changes, {"change", ".0%", true, false, kEpsilonAxis, ".4~g", linear_up_to}));
   return charts;
 }
 

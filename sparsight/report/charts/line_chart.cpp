@@ -30,6 +30,11 @@ Json interval_layer(const Axis& axis) {
            {{"y", {{"field", "low"}, {"type", "quantitative"}, {"title", axis.title}}}, {"y2", {{"field", "high"}}}}}};
 }
 
+Json x_scale(const Axis& axis) {
+  if (axis.x_linear_up_to > 0) return {{"type", "symlog"}, {"constant", axis.x_linear_up_to}, {"nice", false}};
+  return {{"zero", false}, {"nice", false}};
+}
+
 }  // namespace
 
 Json line_chart(const std::vector<Series>& series, const Axis& axis) {
@@ -57,10 +62,7 @@ Json line_chart(const std::vector<Series>& series, const Axis& axis) {
       axis.logarithmic && positive ? Json{{"type", "log"}, {"nice", false}} : Json{{"zero", axis.from_zero}};
   Json y = {{"field", "value"}, {"type", "quantitative"}, {"title", axis.title}, {"scale", scale}};
   y["axis"] = Json{{"format", axis.format}};
-  const Json x = {{"field", "step"},
-                  {"type", "quantitative"},
-                  {"title", axis.x_title},
-                  {"scale", {{"zero", false}, {"nice", false}}}};
+  const Json x = {{"field", "step"}, {"type", "quantitative"}, {"title", axis.x_title}, {"scale", x_scale(axis)}};
   const Json legend = names.size() > 1 ? Json{{"orient", "top"}, {"title", nullptr}, {"columns", 4}} : Json();
   const Json colour = {
       {"field", "series"}, {"type", "nominal"}, {"legend", legend}, {"scale", {{"domain", names}, {"range", colours}}}};

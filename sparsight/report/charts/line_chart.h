@@ -27,6 +27,7 @@ struct Axis {
   bool from_zero = false;
   bool logarithmic = false;  // only where all values are above zero
   std::string x_title = "step", x_format = ",";
+  double x_linear_up_to = 0;  // above it the x axis is logarithmic (symlog), so that it may begin at 0; 0: all linear
 };
 
 // Long series are averaged down to about `kMaxPoints` points each. Series without points are left out; the

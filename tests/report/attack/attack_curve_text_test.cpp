@@ -83,6 +83,18 @@ TEST(AttackCurveText, ChartsStartFromTheCleanImagesAndShowIntervals) {
 }
 
 // Curves may come from anyone.
+// From 0 on: linear up to the smallest epsilon, logarithmic above it.
+TEST(AttackCurveText, TheAxisOfAWideRangeIsLogarithmic) {
+  EXPECT_FALSE(attack_curve_charts(some_curve())[0].spec["encoding"]["x"]["scale"].contains("type"));
+  Json wide = some_curve();
+  wide["points"].push_back(point_at("16/255", 16.0 / 255, 1, 0));
+  for (const Chart& chart : attack_curve_charts(wide)) {
+    const Json& scale = chart.spec["encoding"]["x"]["scale"];
+    EXPECT_EQ(scale["type"], "symlog");
+    EXPECT_EQ(scale["constant"], 1.0 / 255);
+  }
+}
+
 TEST(AttackCurveText, TakesAnything) {
   for (const char* text : {"{}", R"({"points": 3})", R"({"points": [3, {"stages": 4, "routing": [5]}]})",
                            R"({"points": [{"stages": [{"robust_after": {"interval": [1]}}]}], "warnings": [1]})"}) {
