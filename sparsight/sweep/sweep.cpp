@@ -1,6 +1,7 @@
 #include "sparsight/sweep/sweep.h"
 
 #include <filesystem>
+#include <map>
 #include <sstream>
 
 #include "sparsight/core/error.h"
@@ -67,6 +68,18 @@ std::string training_text(const std::vector<SweepAxis>& axes, const Json& config
   return cat(text, " seed ", json_text(config["run"]["seed"]));
 }
 
+// Each setting is one that a configuration takes, and no two are the same training.
+void check_points(const Sweep& sweep, const std::vector<SweepPoint>& points, std::optional<int64_t> epochs) {
+  for (const SweepAxis& axis : sweep.axes)
+    if (axis.key == "run.seed") fail_usage("--grid names run.seed; say with --seeds how many seeds each setting has");
+  std::map<std::string, std::string> settings;  // by the identity of the job
+  for (const SweepPoint& point : points) {
+    const std::string text = point_text(sweep.axes, point);
+    const auto [other, is_new] = settings.emplace(job_id(job_settings(sweep, point, sweep.seeds - 1, epochs)), text);
+    if (!is_new) fail_usage(printable(text), " is the same training as ", printable(other->second));
+  }
+}
+
 }  // namespace
 
 Json trial_config(const Sweep& sweep, const SweepPoint& point, int64_t trial, std::optional<int64_t> epochs) {
@@ -76,6 +89,7 @@ Json trial_config(const Sweep& sweep, const SweepPoint& point, int64_t trial, st
   if (epochs) overrides.push_back(cat("train.epochs=", *epochs));
   Json config = resolve(overridden(sweep.config, overrides, sections), sections);
   Json& seed = config["run"]["seed"];
+  if (seed.get<int64_t>() > INT64_MAX - trial) fail_usage("--seeds goes beyond the largest run.seed");
   seed = seed.get<int64_t>() + trial;
   return config;
 }
@@ -84,7 +98,7 @@ JobList sweep_jobs(const Sweep& sweep, const std::vector<SweepPoint>& points, st
   JobList list;
   list.name = "sweep " + sweep.name;
   const auto seeds = static_cast<size_t>(sweep.seeds);
-  for (const SweepPoint& point : points) trial_config(sweep, point, 0, epochs);  // before the first training
+  check_points(sweep, points, epochs);
   list.settings.append(points.size() * seeds, [sweep, points, epochs, seeds](size_t i) {
     return job_settings(sweep, points[i / seeds], static_cast<int64_t>(i % seeds), epochs);
   });

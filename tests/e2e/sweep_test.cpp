@@ -129,6 +129,10 @@ TEST_F(SweepVerb, PlansAndSaysWhatIsWrong) {
   refused({"--grid", "router.k=0,1", "--out", out()}, "router.k must be");
   refused({"--grid", "router.k=integers(1,2)", "--out", out()}, "--random N");
   refused({"--out", out()}, "--grid is required");
+  refused({"--grid", "run.seed=1,2", "--out", out()}, "with --seeds");
+  refused({"--grid", "optimizer.lr=1e-3,0.001", "--out", out()}, "optimizer.lr=0.001 is the same training as");
+  refused({"--grid", "router.k=1,2", "--seeds", "2", "--set", "run.seed=9223372036854775807", "--out", out()},
+          "beyond the largest run.seed");
   refused({"--grid", "train.epochs=1,2", "--halving", "2", "--out", out()}, "leave train.epochs out of --grid");
   refused({"--grid", "router.k=1,2", "--halving", "2", "--slurm", "x.sh", "--out", out()}, "leave it out with --slurm");
 }
