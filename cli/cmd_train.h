@@ -1,6 +1,7 @@
 // `sparsight train`
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "cli/config_arguments.h"
@@ -14,6 +15,10 @@ struct TrainArguments {
   LaunchArguments launch;
   bool overwrite = false, allow_changed_config = false, allow_missing = false;
 };
+
+// The N of --resume RUN --set train.epochs=+N; 0 without that.
+int64_t more_epochs(const TrainArguments& arguments);
+inline constexpr int64_t kMaxMoreEpochs = 1'000'000;
 
 void run_train(const TrainArguments& arguments);
 

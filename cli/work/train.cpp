@@ -12,7 +12,10 @@ namespace {
 
 void train_in_group(const TrainArguments& arguments, const dist::GroupPtr& group) {
   if (!arguments.resume.empty()) {
-    resume_training(arguments.resume, {arguments.on_nan, arguments.allow_changed_config}, output(), group);
+    const ResumeOptions options{.on_nan = arguments.on_nan,
+                                .allow_changed_config = arguments.allow_changed_config,
+                                .more_epochs = more_epochs(arguments)};
+    resume_training(arguments.resume, options, output(), group);
     return;
   }
   ConfigArguments config = arguments.config;

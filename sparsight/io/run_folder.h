@@ -35,6 +35,7 @@ class RunFolder {
   std::string checkpoint_file(const std::string& name) const { return checkpoints_ + "/" + name + ".safetensors"; }
   std::string report() const { return path_ + "/report.html"; }
   std::string done() const { return path_ + "/done"; }
+  std::string extensions() const { return path_ + "/extensions.json"; }  // of runs that were trained for more epochs
 
   bool has_checkpoint(const std::string& name) const;
   // From now on the checkpoints are those of another run folder.

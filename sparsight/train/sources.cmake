@@ -13,6 +13,7 @@ torch_sources(
   train/checkpoint_by_rank.cpp
   train/dense_agreement.cpp
   train/erm.cpp
+  train/extend_run.cpp
   train/final_evaluation.cpp
   train/initial_weights.cpp
   train/loss_step.cpp

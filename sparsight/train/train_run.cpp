@@ -26,6 +26,7 @@
 #include "sparsight/report/run/explain_folder.h"
 #include "sparsight/report/run/superclass_folder.h"
 #include "sparsight/report/table.h"
+#include "sparsight/train/extend_run.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/trainer.h"
 
@@ -105,7 +106,8 @@ void check_unchanged(const Json& config, const RunFolder& folder) {
   std::vector<std::string> changes;
   for (const auto& [key, value] : now.items())
     if (before.contains(key) && before[key] != value && key != "/train/on_nan" && key != "/train/accumulate" &&
-        key != "/dist/expert_parallel" && key != "/dist/checkpoint_parts")
+        key != "/dist/expert_parallel" && key != "/dist/checkpoint_parts" &&
+        !(key == "/train/epochs" && was_extended(folder, before[key], value)))
       changes.push_back(cat(key.substr(1), " is ", value.dump(), ", was ", before[key].dump()));
   if (changes.empty()) return;
   const size_t count = changes.size();
@@ -149,8 +151,8 @@ class RankFolder {
   void share(dist::Group& group) const {
     if (group.size() == 1) return;
     std::filesystem::create_directories(path_ + "/checkpoints");
-    for (const char* const name : {"config.toml", "env.json", "superclasses.txt", "checkpoints/last.safetensors",
-                                   "checkpoints/best.safetensors", "metrics.jsonl"}) {
+    for (const char* const name : {"config.toml", "extensions.json", "env.json", "superclasses.txt",
+                                   "checkpoints/last.safetensors", "checkpoints/best.safetensors", "metrics.jsonl"}) {
       const std::string file = path_ + "/" + name;
       const bool there = group.leads() && std::filesystem::exists(file);
       if (group.any(there)) share(group, file);
@@ -219,10 +221,10 @@ void resume_training(const std::string& path, const ResumeOptions& options, std:
   const RankFolder place(*group, path);
   std::optional<RunFolder> opened;  // and locked
   if (group->leads()) opened = RunFolder::create(path, IfExists::kResume);
+  if (group->leads() && options.more_epochs > 0) extend_run(*opened, options.more_epochs);
   if (group->any(opened && opened->is_done())) {  // not an error: a job that is restarted must end at some point
     if (!group->leads()) return;
-    log_info("the run ", path, " is finished; to train longer, start a new run with --init-from ",
-             opened->checkpoint("last"));
+    log_info("the run ", path, " is finished; to train it for 5 more epochs: --set train.epochs=+5");
     write_report(opened->path());
     print_result(*opened, out);
     return;

@@ -19,6 +19,7 @@ struct ResumeOptions {
   std::string on_nan{};               // "stop" or "skip"; empty: as configured
   bool allow_changed_config = false;  // go on even if config.toml is not what the checkpoint was trained with
   GoOn go_on = GoOn::resume_flag;
+  int64_t more_epochs = 0;  // of a finished run (extend_run.h)
 };
 
 // Trains from a resolved configuration into a new run folder. The result table goes to `out`. Raises Error if the

@@ -19,6 +19,7 @@ light_tests(
   e2e/eval_test.cpp
   e2e/expert_columns_test.cpp
   e2e/export_test.cpp
+  e2e/extend_run_test.cpp
   e2e/guided_training_test.cpp
   e2e/moe_capacity_test.cpp
   e2e/moe_npy_test.cpp

@@ -84,6 +84,7 @@ class MetricsSorter {
 
   void add_train(Json record) {
     while (!train_.records.empty() && record_step(train_.records.back()) >= record_step(record)) drop_last(train_);
+    if (record_step(record) > record_step(log_.done)) log_.done = Json();  // a finished run that was extended
     record.erase("layers");
     keep(train_, std::move(record));
   }
