@@ -11,6 +11,7 @@ namespace sparsight::cli {
 int64_t more_epochs(const TrainArguments& arguments) {
   const std::vector<std::string>& overrides = arguments.config.overrides;
   const std::string prefix = "train.epochs=+";
+  constexpr int64_t kMaxMoreEpochs = 1'000'000;
   if (arguments.resume.empty() || overrides.size() != 1 || !overrides[0].starts_with(prefix)) return 0;
   const char *begin = overrides[0].data() + prefix.size(), *end = overrides[0].data() + overrides[0].size();
   int64_t epochs = 0;

@@ -18,7 +18,6 @@ struct TrainArguments {
 
 // The N of --resume RUN --set train.epochs=+N; 0 without that.
 int64_t more_epochs(const TrainArguments& arguments);
-inline constexpr int64_t kMaxMoreEpochs = 1'000'000;
 
 void run_train(const TrainArguments& arguments);
 

@@ -23,7 +23,7 @@ struct ManyRuns {
 
 // What the arguments say is done with the runs. Raises Error where some failed.
 void work_on(const ManyRuns& runs, const JobsArguments& jobs, dist::Group& group);
-// The same in the processes that the arguments name.
+// Calls work_on() in the processes that the arguments name.
 void work_in_group(const ManyRuns& runs, const JobsArguments& jobs);
 
 }  // namespace sparsight::cli

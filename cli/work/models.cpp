@@ -32,12 +32,18 @@ std::vector<ListedModel> listed_models() {
   return all;
 }
 
+// Its section [model].
+Json model_section(const ListedModel& listed) {
+  Json section{{"name", listed.model}};
+  section.update(listed.settings);
+  return section;
+}
+
 // The dense model with these settings; the rest as they default.
 Json model_config(const ListedModel& listed) {
-  Json model{{"name", listed.model}};
-  model.update(listed.settings);
-  return resolve(Config::from_tables({{"model", model}, {"moe", {{"blocks", Json::array()}}}}, "models"),
-                 config_sections());
+  return resolve(
+      Config::from_tables({{"model", model_section(listed)}, {"moe", {{"blocks", Json::array()}}}}, "models"),
+      config_sections());
 }
 
 ImageShape image_shape(const ModelsArguments& arguments) {
@@ -90,10 +96,8 @@ void run_models_show(const ModelsArguments& arguments) {
   const std::vector<ListedModel> all = listed_models();
   const ListedModel& listed = entry_named(arguments.name, all, "model");
   const Json config = model_config(listed);
-  Json section{{"name", listed.model}};
-  section.update(listed.settings);
   output() << listed.name << ": " << models().get(listed.model).summary << "\n\n"
-           << to_toml({{"model", section}}) << "\n";
+           << to_toml({{"model", model_section(listed)}}) << "\n";
   Rows rows{{"setting", "value", "allowed", "meaning"}};
   models().get(listed.model).describe([&](const OptionSet& set) {
     for (const Option& option : set.options())

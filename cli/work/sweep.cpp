@@ -48,7 +48,7 @@ void write_files(const Sweep& sweep, const std::vector<SettingScores>& scores, c
 std::string best_text(const SweepArguments& arguments, const Sweep& sweep, const std::vector<SettingScores>& scores) {
   if (!has_validation(scores)) return "there is no validation split (data.validation), so no setting is chosen\n";
   const SettingScores& best = scores[ranked(scores).front()];
-  std::string command = "sparsight train " + printable(arguments.config.file);
+  std::string command = "sparsight train " + arguments.config.file;
   for (size_t a = 0; a < sweep.axes.size(); ++a) command += " --set '" + sweep.axes[a].key + "=" + best.point[a] + "'";
   for (const std::string& assignment : arguments.config.overrides) command += " --set '" + assignment + "'";
   return cat("best: ", printable(point_text(sweep.axes, best.point)), "\ntrain it with: ", printable(command), "\n");

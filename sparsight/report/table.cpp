@@ -230,9 +230,10 @@ std::string load_bars(const std::vector<double>& load, double most) {
 std::string result_table(const RunMetrics& log) {
   if (log.evals.empty()) return "";
   std::string table = aligned(result_rows(log));
-  if (const Rows cells = cell_rows(final_eval(log, false)); !cells.empty()) table += "\n" + aligned(cells);
-  if (const Rows rows = confusion_rows(final_eval(log, false)); rows.size() > 1) table += "\n" + aligned(rows);
-  if (const auto error = number(member(final_eval(log, false), "calibration"), "ece"))
+  const Json eval = final_eval(log, false);
+  if (const Rows cells = cell_rows(eval); !cells.empty()) table += "\n" + aligned(cells);
+  if (const Rows rows = confusion_rows(eval); rows.size() > 1) table += "\n" + aligned(rows);
+  if (const auto error = number(member(eval, "calibration"), "ece"))
     table += "\n" + aligned({{"expected calibration error", percent(*error)}});
   if (const std::string layers = layer_table(member(final_eval(log, true), "layers")); !layers.empty())
     table += "\n" + layers;
