@@ -83,6 +83,7 @@ torch_sources(
   papers/robust_moe/experiments/measure_transfer.cpp
   papers/robust_moe/experiments/token_mixer.cpp
   papers/robust_moe/experiments/vision_models.cpp
+  papers/robust_moe/figures/attacked_parts.cpp
   papers/robust_moe/figures/auxiliary_curves.cpp
   papers/robust_moe/figures/batch_damage.cpp
   papers/robust_moe/figures/cell_figure.cpp

@@ -12,10 +12,10 @@ std::vector<Figure> figures() {
       equal_spectra_figure(),  root_of_samples_figure(),  root_of_experts_figure(), split_regimes_figure(),
       generated_task_figure(),
   };
-  for (const VisionData data : {VisionData::cifar100, VisionData::mnist})
-    for (Figure (*make)(VisionData) :
-         {error_figure, routing_figure, auxiliary_figure, expert_number_figure, adaptive_error_figure,
-          adaptive_routing_figure, error_cost_figure, sweep_figure, transfer_figure, batch_damage_figure})
+  for (const VisionData data : {VisionData::cifar100, VisionData::cifar10, VisionData::mnist})
+    for (Figure (*make)(VisionData) : {error_figure, routing_figure, auxiliary_figure, expert_number_figure,
+                                       adaptive_error_figure, adaptive_routing_figure, error_cost_figure, sweep_figure,
+                                       transfer_figure, batch_damage_figure, attacked_parts_figure})
       all.push_back(make(data));
   return all;
 }

@@ -42,6 +42,7 @@ Json attack_settings(const CellAttack& attack, const CellOptions& options) {
   else
     settings = {{"steps", options.pgd_steps}, {"preset", attack.name == kPgd ? "strict" : "paper"}};
   if (attack.name == kApgdLoss) settings["keep"] = "loss";
+  if (!attack.gradient.empty()) settings["gradient"] = attack.gradient;
   if (attack.router_weight == 0) return settings;
   settings["router_losses"] = {"vmoe_importance"};
   settings["router_weight"] = attack.router_weight;
@@ -98,30 +99,17 @@ void CellOptions::declare(OptionSet& set) {
   set.integer("apgd_steps", &apgd_steps, {1, 100000}, "steps of AutoPGD");
 }
 
-CellOptions cell_options(Scale scale) {
-  CellOptions options;
-  options.repeats.trials = by_scale<int64_t>(scale, 1, 3, 5);
-  options.vision.test_images = by_scale<int64_t>(scale, 16, 200, 1000);
-  options.epsilons = by_scale<std::vector<double>>(scale, {0, 8}, {0, .5, 1, 2, 4, 8, 16, 32},
-                                                   {0, .25, .5, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64});
-  if (scale == Scale::paper) return options;
-  VisionOptions& vision = options.vision;
-  if (scale == Scale::small) {
-    vision.width = 64, vision.depth = 4, vision.heads = 4, vision.patch = 8;
-    vision.epochs = 4, vision.adversarial_epochs = 1, vision.adversarial_updates = 100;
-    return options;
-  }
-  vision.width = 16, vision.depth = 2, vision.heads = 2, vision.patch = 8, vision.experts = 4;
-  vision.train_images = 64, vision.epochs = vision.adversarial_epochs = 1, vision.batch = 32;
-  vision.adversarial_steps = 2;
-  options.pgd_steps = 3, options.apgd_steps = 4;
-  return options;
+CellOptions::CellOptions(Scale scale, VisionData data) : vision(vision_options(scale, data)) {
+  repeats.trials = by_scale<int64_t>(scale, 1, 3, 5);
+  epsilons = by_scale<std::vector<double>>(scale, {0, 8}, {0, .5, 1, 2, 4, 8, 16, 32},
+                                           {0, .25, .5, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64});
+  if (scale == Scale::smoke) pgd_steps = 3, apgd_steps = 4;
 }
 
 KeptResults kept_results(const FigureRun& run) { return {run, "robust_moe", "robust_moe 1"}; }
 
-AttackCells::AttackCells(const CellOptions& options, VisionData data, const FigureRun& run)
-    : options_(options), data_(data), run_(run), kept_(kept_results(run)) {}
+AttackCells::AttackCells(const CellOptions& options, const FigureRun& run)
+    : options_(options), run_(run), kept_(kept_results(run)) {}
 
 std::string AttackCells::trained(const VisionModel& model, int64_t seed) const {
   const bool adversarial = model.training == kAdversarial;
@@ -131,11 +119,11 @@ std::string AttackCells::trained(const VisionModel& model, int64_t seed) const {
     standard.training = kStandard;
     start = trained(standard, seed);
   }
-  const Json sections = vision_sections(model, options_.vision, data_, run_, seed, start);
+  const Json sections = vision_sections(model, options_.vision, run_, seed, start);
   Json identity = sections;
   identity["data"].erase("root");
   if (adversarial) identity["train"]["init_from"] = file_name(start);
-  identity["of"] = fingerprint_of_data(data_, run_);
+  identity["of"] = fingerprint_of_data(options_.vision.data, run_);
   const std::string weights = kept_.file(identity, ".safetensors");
   if (std::filesystem::exists(weights)) return weights;
   const FileLock lock = kept_lock(weights);

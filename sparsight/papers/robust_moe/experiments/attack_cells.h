@@ -15,10 +15,14 @@ struct CellOptions {
   int64_t attack_batch = 128;
   std::vector<double> epsilons;  // in 255ths of the pixel range
   int64_t pgd_steps = 40, apgd_steps = 100;
+  CellOptions(Scale scale, VisionData data);
   void declare(OptionSet& set);
 };
-// Scale paper: as large as here; the paper's own sizes need its data.
-CellOptions cell_options(Scale scale);
+// Options of a figure at any scale: CellOptions, or a struct that adds settings to them.
+template <class Options>
+auto cell_defaults(VisionData data) {
+  return [data](Scale scale) { return Options(scale, data); };
+}
 
 // The attacks. Differs from the paper: "PGD" and "AutoPGD" project each step, stay in the range of pixels, and return
 // the strongest iterate (a misclassified one, if there is any). "PGD as published" does none of these, and is what the
@@ -29,15 +33,16 @@ inline constexpr const char *kPgd = "PGD", *kPublishedPgd = "PGD as published", 
 
 struct CellAttack {
   std::string name = kPgd;
-  double epsilon = 0;        // in 255ths
-  double router_weight = 0;  // above 0: also attacks the importance loss, with this multiple of its weight in training
-  double task_weight = 1;    // 0: attacks the importance loss alone
-  // Settings of the attacked V-MoE; null: as in training.
+  double epsilon = 0;         // in 255ths
+  double router_weight = 0;   // above 0: also attacks the importance loss, with this multiple of its weight in training
+  double task_weight = 1;     // 0: attacks the importance loss alone
+  std::string gradient = {};  // of PGD: "experts" or "router", through these parts alone; "": through all
+  // Settings of the attacked MoE; null: as in training.
   std::optional<int64_t> k = {};  // experts of each token
   std::optional<double> capacity = {};
 };
 
-// Attacks on one image of each batch of a V-MoE whose images share the experts' capacity. The attack of these steps is
+// Attacks on one image of each batch of an MoE whose images share the experts' capacity. The attack of these steps is
 // PGD, on the cross entropy or on the share of dropped assignments.
 struct CellDamage {
   double epsilon = 0;
@@ -51,7 +56,7 @@ KeptResults kept_results(const FigureRun& run);
 
 class AttackCells {
  public:
-  AttackCells(const CellOptions& options, VisionData data, const FigureRun& run);
+  AttackCells(const CellOptions& options, const FigureRun& run);
 
   // Calls measure_attack(). Raises Error on an interrupt, as the others do.
   Json measure(const VisionModel& model, int64_t seed, const CellAttack& attack) const;
@@ -65,7 +70,6 @@ class AttackCells {
   Json attacked(const std::string& weights, int64_t seed, const CellAttack& attack) const;
 
   CellOptions options_;
-  VisionData data_;
   FigureRun run_;
   KeptResults kept_;
 };

@@ -1,5 +1,6 @@
 // The experiments of Puigcerver et al. 2022, section 4, with small models that train here: errors and routing under
-// attack, on CIFAR-100, MNIST and a generated task. experiments/ has the models, the attacks and the measurements.
+// attack, on CIFAR-10, CIFAR-100, MNIST and a generated task. experiments/ has the models, the attacks and the
+// measurements.
 #pragma once
 
 #include "sparsight/papers/robust_moe/experiments/attack_cells.h"
@@ -7,7 +8,7 @@
 
 namespace sparsight::robust_moe {
 
-// On CIFAR-100; those on MNIST have "_mnist" after their names.
+// On CIFAR-100; those on CIFAR-10 and MNIST have "_cifar10" and "_mnist" after their names.
 Figure error_figure(VisionData data);             // robust_moe/f1: error against epsilon, PGD
 Figure routing_figure(VisionData data);           // robust_moe/f2: change of the routing against epsilon, by layer
 Figure auxiliary_figure(VisionData data);         // robust_moe/f3_aux: attacks on the balance loss too
@@ -18,6 +19,7 @@ Figure error_cost_figure(VisionData data);        // robust_moe/cost: error at o
 Figure sweep_figure(VisionData data);             // robust_moe/sweep: a row with all measures for each cell
 Figure transfer_figure(VisionData data);          // robust_moe/transfer: adversarial images of one model on another
 Figure batch_damage_figure(VisionData data);      // robust_moe/damage: one attacked image and the rest of its batch
+Figure attacked_parts_figure(VisionData data);    // robust_moe/parts: attacks on the experts or the router alone
 Figure generated_task_figure();                   // robust_moe/smoke: models that train in seconds, without data
 
 // Building blocks of all but the last.
@@ -44,7 +46,7 @@ std::vector<Measure> drop_measures();
 // What a layer drops, how even the load of its experts is and how much their outputs differ.
 std::vector<Measure> balance_measures();
 
-// "V-MoE", "V-MoE, adversarial": the name of a model's curve.
+// "MoE", "MoE, adversarial": the name of a model's curve.
 std::string curve_name(const VisionModel& model);
 // The three models, trained as usual and adversarially.
 std::vector<VisionModel> all_models(const CellOptions& options);

@@ -21,8 +21,8 @@ const std::vector<AttackedLosses>& attacked_losses() {
   return all;
 }
 
-std::vector<Json> auxiliary_jobs(const FigureRun& run) {
-  const CellOptions options = chosen(cell_options, run);
+std::vector<Json> auxiliary_jobs(const FigureRun& run, VisionData data) {
+  const CellOptions options = chosen(cell_defaults<CellOptions>(data), run);
   std::vector<Json> jobs;
   for (const AttackedLosses& losses : attacked_losses())
     for (const double epsilon : attacked_epsilons(options))
@@ -31,9 +31,9 @@ std::vector<Json> auxiliary_jobs(const FigureRun& run) {
 }
 
 Json measure_auxiliary(const Json& job, const FigureRun& run, VisionData data) {
-  const CellOptions options = chosen(cell_options, run);
-  const AttackCells cells(options, data, run);
-  const VisionModel model{kVmoe, kStandard, options.vision.experts};
+  const CellOptions options = chosen(cell_defaults<CellOptions>(data), run);
+  const AttackCells cells(options, run);
+  const VisionModel model{kMoeModel, kStandard, options.vision.experts};
   const double epsilon = job.at("epsilon");
   const auto seed = job.at("seed").get<int64_t>();
   const Json plain = cells.measure(model, seed, {.epsilon = epsilon});
@@ -56,7 +56,7 @@ Json measure_auxiliary(const Json& job, const FigureRun& run, VisionData data) {
 }  // namespace
 
 Figure auxiliary_figure(VisionData data) {
-  Figure figure = cell_figure("robust_moe/f3_aux", "error of the V-MoE under attacks on its balance loss too", data);
+  Figure figure = cell_figure("robust_moe/f3_aux", "error of the MoE under attacks on its balance loss too", data);
   figure.axes = {"attacked", "epsilon"};
   figure.measures = {{"robust_error", "error under attack (%)", 1, {"images"}},
                      {"plain_error", "error, cross entropy alone (%)", 1, {"images"}},
@@ -65,7 +65,7 @@ Figure auxiliary_figure(VisionData data) {
                      {"attacked_loss", "cross entropy under attack", 2},
                      {"images", "images", 0}};
   for (const Measure& measure : drop_measures()) figure.measures.push_back(measure);
-  figure.jobs = auxiliary_jobs;
+  figure.jobs = [data](const FigureRun& run) { return auxiliary_jobs(run, data); };
   figure.measure = [data](const Json& job, const FigureRun& run) { return measure_auxiliary(job, run, data); };
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     return std::vector<Claim>{never_apart(

@@ -14,19 +14,18 @@ constexpr const char *kOnClass = "cross entropy", *kOnCapacity = "dropped assign
 struct BatchDamageOptions : CellOptions {
   std::vector<double> capacities = {1};
   int64_t damage_batch = 8;
-  explicit BatchDamageOptions(Scale scale) : CellOptions(cell_options(scale)) {
+  BatchDamageOptions(Scale scale, VisionData data) : CellOptions(scale, data) {
     if (scale == Scale::paper) capacities = {0.5, 1, 1.5};
   }
   void declare(OptionSet& set) {
     CellOptions::declare(set);
-    set.floats("capacities", &capacities, {0.01, 1000}, "capacity factors of the attacked V-MoE");
+    set.floats("capacities", &capacities, {0.01, 1000}, "capacity factors of the attacked MoE");
     set.integer("damage_batch", &damage_batch, {2, 100000}, "images of a batch, the first of which is attacked");
   }
 };
-BatchDamageOptions batch_damage_options(Scale scale) { return BatchDamageOptions(scale); }
 
-std::vector<Json> batch_damage_jobs(const FigureRun& run) {
-  const BatchDamageOptions options = chosen(batch_damage_options, run);
+std::vector<Json> batch_damage_jobs(const FigureRun& run, VisionData data) {
+  const BatchDamageOptions options = chosen(cell_defaults<BatchDamageOptions>(data), run);
   if (options.damage_batch > options.vision.test_images)
     fail_usage("damage_batch is at most test_images, ", options.vision.test_images, ", got ", options.damage_batch);
   std::vector<Json> jobs;
@@ -41,9 +40,9 @@ std::vector<Json> batch_damage_jobs(const FigureRun& run) {
 }
 
 Json measure_batch_damage(const Json& job, const FigureRun& run, VisionData data) {
-  const BatchDamageOptions options = chosen(batch_damage_options, run);
-  const VisionModel model{kVmoe, kStandard, options.vision.experts};
-  return AttackCells(options, data, run)
+  const BatchDamageOptions options = chosen(cell_defaults<BatchDamageOptions>(data), run);
+  const VisionModel model{kMoeModel, kStandard, options.vision.experts};
+  return AttackCells(options, run)
       .damage(model, job.at("seed").get<int64_t>(),
               {.epsilon = job.at("epsilon"),
                .capacity = job.at("capacity"),
@@ -83,7 +82,7 @@ std::vector<std::string> batch_damage_notes(const BatchDamageOptions& options) {
       cat("The first of ", options.damage_batch,
           " images is attacked by PGD, the others stay as they are, and all share the experts' capacity. Tokens "
           "take slots in their order, so the first image can take most. The capacity holds under attack only; 0: no "
-          "limit. The V-MoE was trained as usual, with a capacity factor of ",
+          "limit. The MoE was trained as usual, with a capacity factor of ",
           shown_number(options.vision.capacity), "."),
       "Attack on dropped assignments: maximises their share in the batch and nothing else, and returns the iterate "
       "with the largest."};
@@ -103,8 +102,8 @@ Figure batch_damage_figure(VisionData data) {
                      {"dropped_before", "dropped assignments without attack (%)", 2},
                      {"dropped_after", "under attack (%)", 2},
                      {"others", "other images", 0}};
-  set_options(figure, batch_damage_options, batch_damage_notes);
-  figure.jobs = batch_damage_jobs;
+  set_options(figure, cell_defaults<BatchDamageOptions>(data), batch_damage_notes);
+  figure.jobs = [data](const FigureRun& run) { return batch_damage_jobs(run, data); };
   figure.measure = [data](const Json& job, const FigureRun& run) { return measure_batch_damage(job, run, data); };
   figure.claims = [](const ResultTable& table, const FigureRun&) { return batch_damage_claims(table); };
   figure.notes.push_back("The paper has no such experiment.");

@@ -7,8 +7,8 @@
 namespace sparsight::robust_moe {
 namespace {
 
-std::vector<Json> error_jobs(const FigureRun& run) {
-  const CellOptions options = chosen(cell_options, run);
+std::vector<Json> error_jobs(const FigureRun& run, VisionData data) {
+  const CellOptions options = chosen(cell_defaults<CellOptions>(data), run);
   std::vector<Json> jobs;
   for (const VisionModel& model : all_models(options))
     for (const double epsilon : options.epsilons) jobs.push_back({{"model", curve_name(model)}, {"epsilon", epsilon}});
@@ -30,8 +30,8 @@ const std::vector<Measure>& error_measures() {
 // The cells of a job with one attack, and the error of another one at the same epsilon.
 Json measure_errors(const Json& job, const FigureRun& run, VisionData data, const char* attack, const char* other,
                     const std::string& key) {
-  const CellOptions options = chosen(cell_options, run);
-  const AttackCells cells(options, data, run);
+  const CellOptions options = chosen(cell_defaults<CellOptions>(data), run);
+  const AttackCells cells(options, run);
   const VisionModel model = model_of_curve(job.at("model"), options);
   const double epsilon = job.at("epsilon");
   const auto seed = job.at("seed").get<int64_t>();
@@ -52,7 +52,7 @@ Figure error_curves(const ErrorCurves& curves, VisionData data) {
   figure.measures = error_measures();
   figure.measures.insert(figure.measures.begin() + 3, curves.other_error);
   for (const Measure& measure : drop_measures()) figure.measures.push_back(measure);
-  figure.jobs = error_jobs;
+  figure.jobs = [data](const FigureRun& run) { return error_jobs(run, data); };
   figure.measure = [curves, data](const Json& job, const FigureRun& run) {
     return measure_errors(job, run, data, curves.attack, curves.other, curves.other_error.key);
   };

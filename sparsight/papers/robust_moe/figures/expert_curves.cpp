@@ -11,7 +11,7 @@ namespace {
 
 struct ExpertNumberOptions : CellOptions {
   std::vector<int64_t> expert_numbers = {2, 4, 8, 16, 32};
-  explicit ExpertNumberOptions(Scale scale) : CellOptions(cell_options(scale)) {
+  ExpertNumberOptions(Scale scale, VisionData data) : CellOptions(scale, data) {
     if (scale == Scale::smoke) expert_numbers = {2, 4};
   }
   void declare(OptionSet& set) {
@@ -19,10 +19,9 @@ struct ExpertNumberOptions : CellOptions {
     set.integers("expert_numbers", &expert_numbers, {2, 1024}, "numbers of experts, ascending");
   }
 };
-ExpertNumberOptions expert_number_options(Scale scale) { return ExpertNumberOptions(scale); }
 
-std::vector<Json> expert_number_jobs(const FigureRun& run) {
-  const ExpertNumberOptions options = chosen(expert_number_options, run);
+std::vector<Json> expert_number_jobs(const FigureRun& run, VisionData data) {
+  const ExpertNumberOptions options = chosen(cell_defaults<ExpertNumberOptions>(data), run);
   std::vector<Json> jobs;
   for (const int64_t experts : options.expert_numbers)
     for (const double epsilon : options.epsilons) jobs.push_back({{"experts", experts}, {"epsilon", epsilon}});
@@ -30,14 +29,12 @@ std::vector<Json> expert_number_jobs(const FigureRun& run) {
 }
 
 Json measure_expert_number(const Json& job, const FigureRun& run, VisionData data) {
-  const ExpertNumberOptions options = chosen(expert_number_options, run);
-  const AttackCells cells(options, data, run);
-  const VisionModel model{kVmoe, kStandard, job.at("experts").get<int64_t>()};
+  const ExpertNumberOptions options = chosen(cell_defaults<ExpertNumberOptions>(data), run);
+  const AttackCells cells(options, run);
+  const VisionModel model{kMoeModel, kStandard, job.at("experts").get<int64_t>()};
   Json measured = cells.measure(model, job.at("seed").get<int64_t>(), {.epsilon = job.at("epsilon").get<double>()});
   measured.update(layer_summary(measured));
-  const auto cost = [&](int64_t experts) {
-    return vision_cost({kVmoe, kStandard, experts}, options.vision, data, run);
-  };
+  const auto cost = [&](int64_t experts) { return vision_cost({kMoeModel, kStandard, experts}, options.vision, run); };
   const VisionCost own = cost(model.experts);
   measured["gflop"] = own.gflop;
   measured["gflop_share"] = 100 * own.gflop / cost(options.expert_numbers.front()).gflop;
@@ -70,7 +67,7 @@ Claim more_experts_help(const ResultTable& table) {
 }  // namespace
 
 Figure expert_number_figure(VisionData data) {
-  Figure figure = cell_figure("robust_moe/f3_experts", "error of V-MoEs with different numbers of experts", data);
+  Figure figure = cell_figure("robust_moe/f3_experts", "error with different numbers of experts", data);
   figure.axes = {"experts", "epsilon"};
   figure.measures = {{"robust_error", "error under attack (%)", 1, {"images"}},
                      {"change", "change of the routing, mean of the layers", 3},
@@ -80,14 +77,14 @@ Figure expert_number_figure(VisionData data) {
                      {"parameters", "parameters (millions)", 3},
                      {"images", "images", 0}};
   for (const Measure& measure : drop_measures()) figure.measures.push_back(measure);
-  set_options(figure, expert_number_options, expert_number_notes);
-  figure.jobs = expert_number_jobs;
+  set_options(figure, cell_defaults<ExpertNumberOptions>(data), expert_number_notes);
+  figure.jobs = [data](const FigureRun& run) { return expert_number_jobs(run, data); };
   figure.measure = [data](const Json& job, const FigureRun& run) { return measure_expert_number(job, run, data); };
-  figure.claims = [](const ResultTable& table, const FigureRun& run) {
+  figure.claims = [data](const ResultTable& table, const FigureRun& run) {
     std::vector<Claim> claims{
         every_trial_at_most(table, "the operations grow by at most 4 % with the experts", "gflop_share", 104),
         always_grows(table, "the parameters grow with the experts", "experts", "parameters"), more_experts_help(table)};
-    if (chosen(expert_number_options, run).vision.k == 2)
+    if (chosen(cell_defaults<ExpertNumberOptions>(data), run).vision.k == 2)
       claims.push_back(every_trial_at_most(table,
                                            "with two experts, both of which see every token, the routing never changes",
                                            "change", 0, {{"experts", 2}}));

@@ -11,14 +11,15 @@
 namespace sparsight::robust_moe {
 namespace {
 
-// "layer 1", "layer 1, adversarial": blocks are counted from 0.
+// "layer 1", "layer 1, adversarial", "moe": blocks are counted from 0.
 std::string layer_curve(const std::string& path, const std::string& training) {
-  const std::string layer = "layer " + path.substr(7, path.find('.', 7) - 7);  // "blocks.1.mlp"
+  const std::string blocks = "blocks.", part = path.substr(0, path.rfind('.'));  // of "blocks.1.mlp" and "moe.mlp"
+  const std::string layer = part.starts_with(blocks) ? "layer " + part.substr(blocks.size()) : part;
   return training == kStandard ? layer : cat(layer, ", ", training);
 }
 
-std::vector<Json> routing_jobs(const FigureRun& run) {
-  const CellOptions options = chosen(cell_options, run);
+std::vector<Json> routing_jobs(const FigureRun& run, VisionData data) {
+  const CellOptions options = chosen(cell_defaults<CellOptions>(data), run);
   std::vector<Json> jobs;
   for (const char* training : {kStandard, kAdversarial})
     for (const std::string& layer : moe_layers(options.vision))
@@ -34,14 +35,14 @@ Json find_layer(const Json& measured, const std::string& path) {
 }
 
 Json measure_routing(const Json& job, const FigureRun& run, VisionData data, const char* attack, const char* other) {
-  const CellOptions options = chosen(cell_options, run);
-  const AttackCells cells(options, data, run);
+  const CellOptions options = chosen(cell_defaults<CellOptions>(data), run);
+  const AttackCells cells(options, run);
   const double epsilon = job.at("epsilon");
   const auto seed = job.at("seed").get<int64_t>();
   for (const char* training : {kStandard, kAdversarial})
     for (const std::string& path : moe_layers(options.vision)) {
       if (job.at("layer") != layer_curve(path, training)) continue;
-      const VisionModel model{kVmoe, training, options.vision.experts};
+      const VisionModel model{kMoeModel, training, options.vision.experts};
       Json layer = find_layer(cells.measure(model, seed, {.name = attack, .epsilon = epsilon}), path);
       if (other) {
         const Json there = find_layer(cells.measure(model, seed, {.name = other, .epsilon = epsilon}), path);
@@ -122,6 +123,21 @@ Claim changes_less_after_adversarial_training(const ResultTable& table) {
   return judge(table, "after adversarial training the routing changes less in most layers", {{typical}}, test);
 }
 
+// Section 4.3: a token's new experts compute much the same.
+Claim new_experts_are_alike(const ResultTable& table) {
+  std::vector<Margin> margins;
+  for (const std::string& curve : curve_names(table))
+    margins.push_back({[curve](const SeedMeans& mean) -> std::optional<double> {
+                         const auto attacked = mean_change(mean, curve, "redundancy");
+                         const auto random = mean_change(mean, curve, "redundancy_random");
+                         return attacked && random ? std::optional(*random - *attacked) : std::nullopt;
+                       },
+                       "in " + curve});
+  return judge(table,
+               "the experts that an attack switches to compute outputs closer to those before than random ones do",
+               margins, {.unit = "", .decimals = 3});
+}
+
 Claim adaptive_changes_more(const ResultTable& table) {
   std::vector<Margin> margins;
   for (const std::string& curve : curve_names(table))
@@ -135,7 +151,7 @@ Figure routing_curves(const std::string& name, const std::string& title, VisionD
   Figure figure = cell_figure(name, title, data);
   figure.axes = {"layer", "epsilon"};
   figure.measures = routing_measures();
-  figure.jobs = routing_jobs;
+  figure.jobs = [data](const FigureRun& run) { return routing_jobs(run, data); };
   FigureChart chart;
   chart.x = "epsilon";
   chart.y = "change";
@@ -155,18 +171,19 @@ Figure routing_curves(const std::string& name, const std::string& title, VisionD
 }  // namespace
 
 Figure routing_figure(VisionData data) {
-  Figure figure = routing_curves("robust_moe/f2", "change of the V-MoE's routing under PGD", data);
+  Figure figure = routing_curves("robust_moe/f2", "change of the routing under PGD", data);
   figure.measure = [data](const Json& job, const FigureRun& run) {
     return measure_routing(job, run, data, kPgd, nullptr);
   };
   figure.claims = [](const ResultTable& table, const FigureRun&) {
-    return std::vector<Claim>{grows_with_epsilon(table), changes_less_after_adversarial_training(table)};
+    return std::vector<Claim>{grows_with_epsilon(table), changes_less_after_adversarial_training(table),
+                              new_experts_are_alike(table)};
   };
   return figure;
 }
 
 Figure adaptive_routing_figure(VisionData data) {
-  Figure figure = routing_curves("robust_moe/f4b", "change of the V-MoE's routing under AutoPGD", data);
+  Figure figure = routing_curves("robust_moe/f4b", "change of the routing under AutoPGD", data);
   figure.measures.insert(figure.measures.begin() + 1, {"change_pgd", "under PGD", 3});
   figure.measures.insert(figure.measures.begin() + 2, {"above_pgd", "more than under PGD", 3});
   figure.measure = [data](const Json& job, const FigureRun& run) {

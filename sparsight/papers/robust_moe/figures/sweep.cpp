@@ -1,4 +1,4 @@
-// Every cell of {model, training, attack, attacked losses, epsilon} as a row with all measures, and the V-MoE under PGD
+// Every cell of {model, training, attack, attacked losses, epsilon} as a row with all measures, and the MoE under PGD
 // with other numbers of experts for each token and other capacities than in training.
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@ constexpr const char *kNoAux = "cross entropy", *kAux = "cross entropy + importa
 struct SweepOptions : CellOptions {
   std::vector<int64_t> eval_k = {1};
   std::vector<double> eval_capacity = {1};
-  explicit SweepOptions(Scale scale) : CellOptions(cell_options(scale)) {
+  SweepOptions(Scale scale, VisionData data) : CellOptions(scale, data) {
     if (scale == Scale::paper) eval_k = {1, 4, 8}, eval_capacity = {0.5, 1, 1.5};
   }
   void declare(OptionSet& set) {
@@ -23,9 +23,8 @@ struct SweepOptions : CellOptions {
     set.floats("eval_capacity", &eval_capacity, {0, 1000}, "capacity factors under attack, besides capacity");
   }
 };
-SweepOptions sweep_options(Scale scale) { return SweepOptions(scale); }
 
-// How the experts of a V-MoE are chosen under attack.
+// How the experts of an MoE are chosen under attack.
 struct Choice {
   int64_t k = 0;
   double capacity = 0;
@@ -54,12 +53,12 @@ void add_jobs(std::vector<Json>& jobs, const VisionModel& model, const std::opti
                     {"epsilon", epsilon}});
 }
 
-std::vector<Json> sweep_jobs(const FigureRun& run) {
-  const SweepOptions options = chosen(sweep_options, run);
+std::vector<Json> sweep_jobs(const FigureRun& run, VisionData data) {
+  const SweepOptions options = chosen(cell_defaults<SweepOptions>(data), run);
   const std::vector<Choice> choices = make_choices(options);
   std::vector<Json> jobs;
   for (const VisionModel& model : all_models(options)) {
-    const bool routed = model.name == kVmoe;
+    const bool routed = model.name == kMoeModel;
     const std::optional<Choice> trained = routed ? std::optional(choices.front()) : std::nullopt;
     for (const std::string attack : {kPgd, kPublishedPgd, kApgd})
       for (const std::string losses : {kNoAux, kAux})
@@ -72,20 +71,20 @@ std::vector<Json> sweep_jobs(const FigureRun& run) {
 }
 
 Json measure_sweep(const Json& job, const FigureRun& run, VisionData data) {
-  const SweepOptions options = chosen(sweep_options, run);
-  const AttackCells cells(options, data, run);
+  const SweepOptions options = chosen(cell_defaults<SweepOptions>(data), run);
+  const AttackCells cells(options, run);
   const VisionModel model{job.at("model"), job.at("training"), options.vision.experts};
   CellAttack attack{
       .name = job.at("attack"), .epsilon = job.at("epsilon"), .router_weight = job.at("attacked") == kAux ? 1.0 : 0.0};
   VisionOptions attacked = options.vision;
-  if (model.name == kVmoe) {
+  if (model.name == kMoeModel) {
     attacked.k = job.at("k"), attacked.capacity = job.at("capacity");
     if (attacked.k != options.vision.k) attack.k = attacked.k;
     if (attacked.capacity != options.vision.capacity) attack.capacity = attacked.capacity;
   }
   Json measured = cells.measure(model, job.at("seed").get<int64_t>(), attack);
   measured.update(layer_summary(measured));
-  measured["gflop"] = vision_cost(model, attacked, data, run).gflop;
+  measured["gflop"] = vision_cost(model, attacked, run).gflop;
   return measured;
 }
 
@@ -115,9 +114,9 @@ Figure sweep_figure(VisionData data) {
         Measure{"largest", "largest perturbation (255ths)", 3}, Measure{"gflop", "GFLOP of an image", 5},
         Measure{"images", "images", 0}})
     figure.measures.push_back(measure);
-  set_options(figure, sweep_options, [](const SweepOptions& options) {
+  set_options(figure, cell_defaults<SweepOptions>(data), [](const SweepOptions& options) {
     return std::vector<std::string>{
-        cat("k and capacity: of the V-MoE under attack. It was trained with k = ", options.vision.k,
+        cat("k and capacity: of the MoE under attack. It was trained with k = ", options.vision.k,
             " and a capacity factor of ", shown_number(options.vision.capacity),
             " (0: no limit); rows with another of the two are those of the same weights under PGD. With a limit the "
             "images of a batch (",
@@ -125,7 +124,7 @@ Figure sweep_figure(VisionData data) {
         "AutoPGD leaves images alone that are misclassified as they are: compare the routing under different attacks "
         "by its change in the images that the attack moved."};
   });
-  figure.jobs = sweep_jobs;
+  figure.jobs = [data](const FigureRun& run) { return sweep_jobs(run, data); };
   figure.measure = [data](const Json& job, const FigureRun& run) { return measure_sweep(job, run, data); };
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     return std::vector<Claim>{

@@ -8,10 +8,10 @@
 namespace sparsight::robust_moe {
 namespace {
 
-constexpr const char* kTransferred[] = {kVit, kVmoe, kWideVit};
+constexpr const char* kTransferred[] = {kDenseModel, kMoeModel, kWideModel};
 
-std::vector<Json> transfer_jobs(const FigureRun& run) {
-  const CellOptions options = chosen(cell_options, run);
+std::vector<Json> transfer_jobs(const FigureRun& run, VisionData data) {
+  const CellOptions options = chosen(cell_defaults<CellOptions>(data), run);
   std::vector<Json> jobs;
   for (const char* source : kTransferred)
     for (const char* target : kTransferred)
@@ -21,8 +21,8 @@ std::vector<Json> transfer_jobs(const FigureRun& run) {
 }
 
 Json measure_transfers(const Json& job, const FigureRun& run, VisionData data) {
-  const CellOptions options = chosen(cell_options, run);
-  const AttackCells cells(options, data, run);
+  const CellOptions options = chosen(cell_defaults<CellOptions>(data), run);
+  const AttackCells cells(options, run);
   const auto seed = job.at("seed").get<int64_t>();
   const CellAttack attack{.epsilon = job.at("epsilon")};
   const auto model = [&](const char* axis) { return VisionModel{job.at(axis), kStandard, options.vision.experts}; };
@@ -62,11 +62,13 @@ Claim transfers_raise_errors(const ResultTable& table) {
 
 Claim dense_models_share_more(const ResultTable& table) {
   const Statistic more = [](const SeedMeans& mean) -> std::optional<double> {
-    const auto dense = mean_success(mean, {{kVit, kWideVit}, {kWideVit, kVit}});
-    const auto mixed = mean_success(mean, {{kVit, kVmoe}, {kVmoe, kVit}, {kWideVit, kVmoe}, {kVmoe, kWideVit}});
+    const auto dense = mean_success(mean, {{kDenseModel, kWideModel}, {kWideModel, kDenseModel}});
+    const auto mixed = mean_success(
+        mean, {{kDenseModel, kMoeModel}, {kMoeModel, kDenseModel}, {kWideModel, kMoeModel}, {kMoeModel, kWideModel}});
     return dense && mixed ? std::optional(*dense - *mixed) : std::nullopt;
   };
-  return judge(table, "attacks succeed less often between a ViT and the V-MoE than between the two ViTs, on average",
+  return judge(table,
+               "attacks succeed less often between a dense model and the MoE than between the dense ones, on average",
                {{more}});
 }
 
@@ -83,7 +85,7 @@ Figure transfer_figure(VisionData data) {
                      {"own_error", "error under an attack on itself (%)", 1, {"images"}},
                      {"success", "success (%)", 1, {"clean_correct"}},
                      {"images", "images", 0}};
-  figure.jobs = transfer_jobs;
+  figure.jobs = [data](const FigureRun& run) { return transfer_jobs(run, data); };
   figure.measure = [data](const Json& job, const FigureRun& run) { return measure_transfers(job, run, data); };
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     return std::vector<Claim>{

@@ -50,9 +50,9 @@ TEST(AttackCells, AutoPgdToTheLargestLossMovesEveryImage) {
   const FigureOutcome outcome = run_smallest("robust_moe/f4b", folder);
   FigureRun run = outcome.run;
   run.job_folder = folder.path("job");
-  const AttackCells cells(cell_options(Scale::smoke), VisionData::cifar100, run);
+  const AttackCells cells(CellOptions(Scale::smoke, VisionData::cifar100), run);
   const auto layer = [&](const char* attack) {
-    const Json measured = cells.measure({kVmoe, kStandard, 4}, 0, {.name = attack, .epsilon = 8});
+    const Json measured = cells.measure({kMoeModel, kStandard, 4}, 0, {.name = attack, .epsilon = 8});
     EXPECT_GT(measured.at("clean_error").get<double>(), 0);
     return measured.at("layers")[0];
   };
@@ -109,7 +109,7 @@ TEST(AttackCells, A60_ErrorsHaveWilsonIntervalsAndDropRates) {
       EXPECT_NEAR(find_number(outcome, row.settings, "robust_high"), 100 * (centre + half) / (1 + z * z / n), 1e-6);
       for (const char* dropped : {"dropped", "attacked_dropped"}) {
         const auto share = outcome.table.mean(row.settings, dropped);
-        const bool routed = says(row.settings.at("model"), "V-MoE");
+        const bool routed = says(row.settings.at("model"), "MoE");
         ASSERT_EQ(share.has_value(), routed) << row.settings;
         if (routed) {
           EXPECT_GE(*share, 0.5) << row.settings;
@@ -126,8 +126,8 @@ TEST(AttackCells, A52_TheSweepHasOtherNumbersOfExpertsAndCapacities) {
       run_smallest("robust_moe/sweep", folder, {{"eval_k", {1, 2}}, {"eval_capacity", {0.5}}});
   ASSERT_TRUE(outcome.failed.empty());
   const auto of = [&](int64_t k, double capacity, const char* measure) {
-    const Json row = {{"model", kVmoe}, {"training", kStandard},       {"k", k},        {"capacity", capacity},
-                      {"attack", kPgd}, {"attacked", "cross entropy"}, {"epsilon", 8.0}};
+    const Json row = {{"model", kMoeModel}, {"training", kStandard},       {"k", k},        {"capacity", capacity},
+                      {"attack", kPgd},     {"attacked", "cross entropy"}, {"epsilon", 8.0}};
     return find_number(outcome, row, measure);
   };
   EXPECT_NEAR(of(1, 0, "change") / of(1, 0, "of_chance"), 0.75, 1e-9);
@@ -137,7 +137,7 @@ TEST(AttackCells, A52_TheSweepHasOtherNumbersOfExpertsAndCapacities) {
   EXPECT_GE(of(2, 0.5, "attacked_dropped"), 0.5);
   EXPECT_EQ(outcome.table.axis_values("k").size(), 3u);  // a dense model has none
   for (const ResultRow& found : outcome.table.rows)
-    EXPECT_EQ(found.settings.at("k").is_null(), found.settings.at("model") != kVmoe);
+    EXPECT_EQ(found.settings.at("k").is_null(), found.settings.at("model") != kMoeModel);
 }
 
 TEST(AttackCells, TransfersToItselfAreTheAttackAndUnlimitedBatchesTakeNoDamage) {

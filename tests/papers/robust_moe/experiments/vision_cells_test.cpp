@@ -48,7 +48,7 @@ TEST(AttackCells, A52_TheSweepHasARowWithAllMeasuresForEachCell) {
       if (!of_routing || key == "attacked_loss") {
         EXPECT_TRUE(row.mean[m]) << key;
       }
-      const bool routed = row.settings.at("model") == kVmoe;
+      const bool routed = row.settings.at("model") == kMoeModel;
       // Undefined if no token changed, or no image.
       const bool defined_if_changed = key.starts_with("redundancy") || key == "change_moved";
       if (of_routing && key != "attacked_loss" && !defined_if_changed) {
@@ -75,21 +75,44 @@ TEST(AttackCells, A58_ChartsShowErrorAndRoutingAgainstEpsilonAndErrorAgainstCost
     EXPECT_FALSE(result_charts(run_smallest(name, folder)).empty()) << name;
 }
 
+// One position of a CNN's last map costs K experts; the wide MLP has K times the hidden width.
+TEST(VisionModels, CnnsOfEqualCostFollowTheNumberOfChoices) {
+  VisionOptions options = vision_options(Scale::paper, VisionData::cifar10);
+  const FigureRun run{Scale::paper, "data", "nowhere"};
+  const double dense = vision_cost({kDenseModel, kStandard}, options, run).gflop;
+  for (const int64_t k : {1, 2, 4}) {
+    options.k = k;
+    const double wide = vision_cost({kWideModel, kStandard}, options, run).gflop;
+    EXPECT_NEAR(vision_cost({kMoeModel, kStandard, 8}, options, run).gflop / wide, 1, .01) << k;
+    // 16 positions, width 256, hidden width 512, two matrices, 2 operations each.
+    EXPECT_NEAR(wide - dense, static_cast<double>(k - 1) * 16 * 256 * 512 * 2 * 2 / 1e9, 1e-6) << k;
+  }
+}
+
+TEST(AttackCells, FiguresOnCifar10AttackCnnsWithOneLayer) {
+  const testing::TemporaryFolder folder;
+  const FigureOutcome routing = run_smallest("robust_moe/f2_cifar10", folder);
+  EXPECT_EQ(routing.table.axis_values("layer"), (std::vector<Json>{"moe", "moe, adversarial"}));
+  const FigureOutcome parts = run_smallest("robust_moe/parts_cifar10", folder);
+  EXPECT_TRUE(parts.failed.empty());
+  for (const ResultRow& row : parts.table.rows) EXPECT_TRUE(parts.table.mean(row.settings, "robust_error"));
+}
+
 TEST(VisionModels, A57_OperationsBarelyGrowWithTheNumberOfExpertsAndParametersDo) {
-  const VisionOptions options = cell_options(Scale::paper).vision;
+  const VisionOptions options = vision_options(Scale::paper, VisionData::cifar100);
   const FigureRun run{Scale::paper, "data", "nowhere"};
   double parameters = 0;
-  const double two = vision_cost({kVmoe, kStandard, 2}, options, VisionData::cifar100, run).gflop;
+  const double two = vision_cost({kMoeModel, kStandard, 2}, options, run).gflop;
   for (const int64_t experts : {2, 4, 8, 16, 32}) {
-    const VisionCost cost = vision_cost({kVmoe, kStandard, experts}, options, VisionData::cifar100, run);
+    const VisionCost cost = vision_cost({kMoeModel, kStandard, experts}, options, run);
     EXPECT_LT(cost.gflop, 1.04 * two);
     EXPECT_GE(cost.gflop, two);
     EXPECT_GT(cost.parameters, parameters);
     parameters = cost.parameters;
   }
-  const double dense = vision_cost({kVit, kStandard}, options, VisionData::cifar100, run).gflop;
-  const double wide = vision_cost({kWideVit, kStandard}, options, VisionData::cifar100, run).gflop;
-  const double routed = vision_cost({kVmoe, kStandard, 8}, options, VisionData::cifar100, run).gflop;
+  const double dense = vision_cost({kDenseModel, kStandard}, options, run).gflop;
+  const double wide = vision_cost({kWideModel, kStandard}, options, run).gflop;
+  const double routed = vision_cost({kMoeModel, kStandard, 8}, options, run).gflop;
   EXPECT_NEAR(routed / wide, 1, .02);
   EXPECT_GT(routed / dense, 1.2);
 }
@@ -97,14 +120,14 @@ TEST(VisionModels, A57_OperationsBarelyGrowWithTheNumberOfExpertsAndParametersDo
 // All MLPs of a V-MoE have (K + 1) / 2 times the multiply-adds of the ViT it is built on: 1, 1.5 and 2.5 times for K =
 // 1, 2 and 4. The widened ViT has them too, so both cost the same.
 TEST(VisionModels, A57_TheDenseModelOfEqualCostFollowsTheNumberOfChoices) {
-  VisionOptions options = cell_options(Scale::paper).vision;
+  VisionOptions options = vision_options(Scale::paper, VisionData::cifar100);
   const FigureRun run{Scale::paper, "data", "nowhere"};
-  const double dense = vision_cost({kVit, kStandard}, options, VisionData::cifar100, run).gflop;
+  const double dense = vision_cost({kDenseModel, kStandard}, options, run).gflop;
   double mlps_of_two = 0;
   for (const auto& [k, mlps] : {std::pair<int64_t, double>{1, 0}, {2, 0.5}, {4, 1.5}}) {
     options.k = k;
-    const double wide = vision_cost({kWideVit, kStandard}, options, VisionData::cifar100, run).gflop;
-    EXPECT_NEAR(vision_cost({kVmoe, kStandard, 8}, options, VisionData::cifar100, run).gflop / wide, 1, .02) << k;
+    const double wide = vision_cost({kWideModel, kStandard}, options, run).gflop;
+    EXPECT_NEAR(vision_cost({kMoeModel, kStandard, 8}, options, run).gflop / wide, 1, .02) << k;
     if (k == 2) mlps_of_two = wide - dense;
     if (k == 1) {
       EXPECT_DOUBLE_EQ(wide, dense);

@@ -15,7 +15,7 @@ Json number_of_errors(double error, double other, const char* key) {
 std::vector<ClaimResult> error_tables(const char* key) {
   const auto as_claimed = [key](const Json& job) {
     const double epsilon = job.at("epsilon");
-    const double better = mentions(job.at("model"), "V-MoE") ? 5 : 0;
+    const double better = mentions(job.at("model"), "MoE") ? 5 : 0;
     const bool adversarial = mentions(job.at("model"), "adversarial");
     const double error = adversarial ? 40 + 0.05 * epsilon : std::min(90.0, 30 + 2 * epsilon);
     const double shown = !adversarial && epsilon >= 64 ? 100 : error - better;
@@ -23,7 +23,7 @@ std::vector<ClaimResult> error_tables(const char* key) {
   };
   const auto reversed = [key](const Json& job) {
     const double epsilon = job.at("epsilon");
-    const double worse = mentions(job.at("model"), "V-MoE") ? 15 : 0;
+    const double worse = mentions(job.at("model"), "MoE") ? 15 : 0;
     const bool adversarial = mentions(job.at("model"), "adversarial");
     const double error = (adversarial ? (epsilon == 0 ? 40 : 70) : 60 - 0.5 * epsilon) + worse;
     return number_of_errors(error, error + 20, key);
@@ -32,14 +32,17 @@ std::vector<ClaimResult> error_tables(const char* key) {
 }
 
 std::vector<ClaimResult> attack_routing_tables() {
-  const auto changes = [](double at_zero, double standard, double adversarial, double above) {
+  const auto changes = [](double at_zero, double standard, double adversarial, double above, double random) {
     return [=](const Json& job) {
       const bool moved = job.at("epsilon").get<double>() > 0;
       const double change = mentions(job.at("layer"), "adversarial") ? adversarial : standard;
-      return Json{{"change", moved ? change : at_zero}, {"above_pgd", moved ? above : 0}};
+      return Json{{"change", moved ? change : at_zero},
+                  {"above_pgd", moved ? above : 0},
+                  {"redundancy", .7},
+                  {"redundancy_random", random}};
     };
   };
-  return {changes(0, .2, .1, .05), changes(.5, .1, .2, -.05)};
+  return {changes(0, .2, .1, .05, 1), changes(.5, .1, .2, -.05, .5)};
 }
 
 std::vector<ClaimResult> auxiliary_tables() {
@@ -68,7 +71,7 @@ std::vector<ClaimResult> expert_number_tables() {
 
 std::vector<ClaimResult> error_cost_tables() {
   const auto with = [](double ratio) {
-    return [=](const Json& job) { return Json{{"cost_ratio", job.at("model") == "V-MoE" ? ratio : 1.4}}; };
+    return [=](const Json& job) { return Json{{"cost_ratio", job.at("model") == "MoE" ? ratio : 1.4}}; };
   };
   return {with(1.42), with(2)};
 }
@@ -84,7 +87,7 @@ std::vector<ClaimResult> transfer_tables() {
   const auto with = [](double own, double raised, double dense) {
     return [=](const Json& job) {
       const bool itself = job.at("source") == job.at("target");
-      const bool mixture = mentions(job.at("source"), "V-MoE") || mentions(job.at("target"), "V-MoE");
+      const bool mixture = mentions(job.at("source"), "MoE") || mentions(job.at("target"), "MoE");
       Json result = {{"robust_error", 50}, {"images", 1000}, {"success", mixture ? 30 : dense}};
       if (!itself) result["own_error"] = own, result["raised"] = raised;
       return result;
@@ -102,6 +105,13 @@ std::vector<ClaimResult> batch_damage_tables() {
     };
   };
   return {with(0, 80, 5, 2), with(1, 20, 0.5, 3)};
+}
+
+std::vector<ClaimResult> part_tables() {
+  const auto with = [](double whole) {
+    return [=](const Json&) { return Json{{"robust_error", 50}, {"whole_error", whole}, {"images", 1000}}; };
+  };
+  return {with(60), with(20)};
 }
 
 std::vector<ClaimResult> generated_tables() {
@@ -133,7 +143,7 @@ std::vector<ClaimResult> generated_tables() {
 
 ClaimTables robust_moe_attack_claim_tables() {
   ClaimTables tables = {{"robust_moe/smoke", generated_tables()}};
-  for (const std::string data : {"", "_mnist"}) {
+  for (const std::string data : {"", "_cifar10", "_mnist"}) {
     tables["robust_moe/f1" + data] = error_tables("published_error");
     tables["robust_moe/f2" + data] = attack_routing_tables();
     tables["robust_moe/f3_aux" + data] = auxiliary_tables();
@@ -143,6 +153,7 @@ ClaimTables robust_moe_attack_claim_tables() {
     tables["robust_moe/cost" + data] = error_cost_tables();
     tables["robust_moe/sweep" + data] = sweep_tables();
     tables["robust_moe/transfer" + data] = transfer_tables();
+    tables["robust_moe/parts" + data] = part_tables();
     tables["robust_moe/damage" + data] = batch_damage_tables();
   }
   return tables;
