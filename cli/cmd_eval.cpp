@@ -6,6 +6,20 @@
 #include "cli/verbs.h"
 
 namespace sparsight::cli {
+namespace {
+
+void add_corruption_options(CLI::App& verb, EvalArguments& arguments) {
+  verb.add_option("--corrupt", arguments.corruptions.kinds,
+                  "Evaluate on the corruptions of ImageNet-C too: all, or names separated by commas")
+      ->delimiter(',')
+      ->type_name("KINDS");
+  verb.add_option("--severity", arguments.corruptions.severities, "Severities of --corrupt, 1 to 5 (default: all)")
+      ->delimiter(',')
+      ->type_name("N")
+      ->needs("--corrupt");
+}
+
+}  // namespace
 
 void add_eval(CLI::App& app) {
   const auto arguments = std::make_shared<EvalArguments>();
@@ -16,6 +30,8 @@ void add_eval(CLI::App& app) {
                             "sparsight eval runs/demo --records runs/demo/records\n"
                             "sparsight eval runs/demo --set router.eval_k=1\n"
                             "sparsight eval resnet50.pth --data imagenet/ --split val\n"
+                            "sparsight eval runs/demo --corrupt all\n"
+                            "sparsight eval runs/demo --corrupt fog,snow --severity 3\n"
                             "sparsight eval runs/demo --set data.test_domains='[\"sketch\"]'");
   verb->alias("val");
   verb->add_option("run", arguments->options.path,
@@ -31,6 +47,7 @@ void add_eval(CLI::App& app) {
       ->type_name("FOLDER");
   verb->add_flag("--flip", arguments->options.flip,
                  "Test-time augmentation: average the logits of each image and of its mirror image");
+  add_corruption_options(*verb, *arguments);
   add_routing_options(*verb, arguments->options.routing, arguments->options.save_routing);
   verb->add_option("--data", arguments->data, "Folder of the dataset (setting data.root)")->type_name("FOLDER");
   add_bare_weights_options(*verb, arguments->options.bare);

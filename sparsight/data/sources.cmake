@@ -20,6 +20,7 @@ loop_sources(
   data/transforms/affine.cpp
   data/transforms/batch_transform.cpp
   data/transforms/color.cpp
+  data/transforms/corrupt.cpp
   data/transforms/crop.cpp
   data/transforms/enhance.cpp
   data/transforms/erase.cpp
@@ -42,6 +43,15 @@ loop_sources(
 set_source_files_properties(data/transforms/affine.cpp data/transforms/enhance.cpp data/transforms/hue.cpp
   TARGET_DIRECTORY sparsight_loops
   PROPERTIES COMPILE_OPTIONS -fno-trapping-math)
+
+# The corruptions of ImageNet-C.
+loop_sources(
+  data/corruptions/blur.cpp
+  data/corruptions/corruptions.cpp
+  data/corruptions/digital.cpp
+  data/corruptions/noise.cpp
+  data/corruptions/picture.cpp
+  data/corruptions/weather.cpp)
 
 # Readers, decorators, the sets of files and what looks at, checks, writes and fetches them.
 loop_sources(

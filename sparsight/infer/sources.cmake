@@ -4,7 +4,9 @@ light_sources(
 torch_sources(
   infer/bare_weights.cpp
   infer/derived_model.cpp
+  infer/evaluate_corruptions.cpp
   infer/evaluate_run.cpp
+  infer/evaluation_setup.cpp
   infer/explain_run.cpp
   infer/export_model.cpp
   infer/frozen_model.cpp

@@ -8,6 +8,7 @@ light_tests(
   data/sets/glyphs_test.cpp
   data/sets/hierarchy_test.cpp
   data/training_loaders_test.cpp
+  data/corruptions/corruptions_test.cpp
   data/transforms/batch_transform_test.cpp
   data/transforms/color_test.cpp
   data/transforms/erase_test.cpp

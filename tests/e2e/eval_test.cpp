@@ -94,6 +94,33 @@ TEST_F(EvalVerb, RefusesSettingsThatDoNotFit) {
   expect_failure(eval(run(), {"--set", "router.evalk=1"}), 2, "did you mean");
 }
 
+TEST_F(EvalVerb, CorruptedImagesGiveErrorsByKindAndSeverity) {
+  const Json found = result({"--corrupt", "contrast,gaussian_noise", "--severity", "1,5"});
+  ASSERT_EQ(found["corruptions"].size(), 2u);
+  EXPECT_DOUBLE_EQ(found["clean_error"].get<double>(), 1 - result()["accuracy"].get<double>());
+  EXPECT_TRUE(found["mce"].is_null());
+  double sum = 0;
+  for (const Json& corruption : found["corruptions"])
+    for (size_t i = 0; i < 2; ++i) {
+      const std::string kind = corruption["corruption"];
+      const std::string step = cat("{op='corrupt', kind='", kind, "', severity=", i == 0 ? 1 : 5, "}");
+      const Json alone = with(cat("transforms.eval=[", step, ", {op='normalize', mean=[0.5], std=[0.5]}]"));
+      EXPECT_DOUBLE_EQ(corruption["errors"][i].get<double>(), 1 - alone["accuracy"].get<double>()) << step;
+      sum += corruption["errors"][i].get<double>();
+    }
+  EXPECT_DOUBLE_EQ(found["mean_error"].get<double>(), sum / 4);
+  EXPECT_EQ(result({"--corrupt", "contrast,gaussian_noise", "--severity", "1,5"}), found);
+  const ProgramResult table = run_program({"eval", run(), "--corrupt", "fog", "--severity", "3", "--quiet"});
+  EXPECT_NE(table.out.find("mean corruption error"), std::string::npos) << table.out;
+}
+
+TEST_F(EvalVerb, RefusesCorruptionsThatDoNotExist) {
+  expect_failure(eval(run(), {"--corrupt", "fogg"}), 2, "did you mean \"fog\"");
+  expect_failure(eval(run(), {"--corrupt", "fog", "--severity", "6"}), 2, "a severity must be 1 to 5, got 6");
+  expect_failure(eval(run(), {"--corrupt", "fog", "--records", folder_->path("records")}), 2, "leave out --records");
+  expect_failure(eval(run(), {"--severity", "3"}), 2, "--corrupt");
+}
+
 TEST_F(EvalVerb, RefusesDamagedWeights) {
   const std::string bad = folder_->path("bad.safetensors");
   TensorFile file = read_safetensors(run() + "/checkpoints/best.safetensors");

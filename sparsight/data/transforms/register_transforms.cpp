@@ -1,6 +1,7 @@
 // Every image transform, by name.
 #include "sparsight/core/error.h"
 #include "sparsight/data/transforms/color.h"
+#include "sparsight/data/transforms/corrupt.h"
 #include "sparsight/data/transforms/crop.h"
 #include "sparsight/data/transforms/erase.h"
 #include "sparsight/data/transforms/flip.h"
@@ -24,6 +25,7 @@ Registry<TransformOp>& transform_ops() {
     list.add<RandAugmentOptions>("rand_augment", "random operations of one strength", make_rand_augment);
     list.add<RandomErasingOptions>("random_erasing", "a random box filled with one value or noise",
                                    make_random_erasing);
+    list.add<CorruptOptions>("corrupt", "a common corruption, such as noise, blur or fog", make_corrupt);
     list.add<NormalizeOptions>("normalize", "what the model normalises by: subtract the mean, divide by the deviation",
                                make_normalize);
     return list;
