@@ -1,6 +1,7 @@
 // The operators torch.ops.sparsight.*: their schemas, kernels and derivatives. Their fake kernels are in
 // sparsight/_library.py. What they compute is documented in routing_calls.h, expert_ops.h, packed_ops.h,
-// dense_operators.cpp and router_setup.h.
+// dense_operators.cpp, attack_operator.h and router_setup.h.
+#include "python/csrc/attack_operator.h"
 #include "python/csrc/checked_arguments.h"
 #include "python/csrc/expert_ops.h"
 #include "python/csrc/operators.h"
@@ -187,6 +188,7 @@ TORCH_LIBRARY(sparsight, m) {
   m.def("list_losses() -> str", &list_losses);
   m.def("version() -> str", [] { return std::string(SPARSIGHT_VERSION); });
   define_dense_operators(m);
+  define_attack_operators(m);
   m.def("init_router(str config, int dim, int seed, str path) -> Tensor[]", &init);
 }
 

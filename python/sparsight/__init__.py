@@ -6,6 +6,7 @@
 docs/python.md has an example of each part. The operators are `torch.ops.sparsight.*`; they work under torch.compile.
 """
 from . import losses
+from ._attack import AttackResult, attack
 from ._library import ops
 from .collect import CollectedRoutings, collect_routings
 from .dense import MLP, mlp, self_attention
@@ -14,5 +15,5 @@ from .router import Router, routers
 from .routing import Routing, SoftRouting
 
 __version__ = ops.version()
-__all__ = ["CollectedRoutings", "MLP", "MoEMLP", "Router", "Routing", "SoftRouting", "collect_routings", "losses", "mlp",
-           "moe_mlp", "ops", "routers", "self_attention"]
+__all__ = ["AttackResult", "CollectedRoutings", "MLP", "MoEMLP", "Router", "Routing", "SoftRouting", "attack",
+           "collect_routings", "losses", "mlp", "moe_mlp", "ops", "routers", "self_attention"]

@@ -38,6 +38,11 @@ _load()
 ops = torch.ops.sparsight
 
 
+def path():
+    """The file of the compiled operators."""
+    return _PATH
+
+
 @functools.lru_cache(maxsize=1024)
 def describe(config, dim):
     """Describes the router of a configuration (JSON string) for tokens of width `dim`; see csrc/router_setup.h."""

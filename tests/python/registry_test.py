@@ -14,8 +14,9 @@ from sparsight import losses, ops
 B, S, D, F, E = 2, 6, 8, 12, 4
 ROUTERS, LOSSES = sorted(sparsight.routers()), sorted(losses.names())
 NOISY, NEED_NOISE = ("softmax_topk", "noisy_topk", "cosine", "hierarchical"), ("load", "vmoe_load")
-# They say what there is, or make it once: they are not traced.
-SETUP = {"describe_router", "pack_moe_mlp", "init_router", "list_losses", "list_routers", "version"}
+# They say what there is, make it once, or call Python: they are not traced.
+SETUP = {"describe_router", "pack_moe_mlp", "init_router", "list_losses", "list_routers", "version", "attack", "attacked_pixels",
+         "answer_attack"}
 ROUTE, LOSS = 0, 2  # RoutingCallKind
 
 

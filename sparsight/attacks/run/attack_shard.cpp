@@ -52,6 +52,11 @@ CascadeResult run_single_attack(AttackedModel& model, const AttackBatch& batch, 
 
 }  // namespace
 
+CascadeResult run_plan(AttackedModel& model, const AttackBatch& batch, const PieceAttack& how) {
+  return how.plan.is_cascade() ? run_stages(model, batch, how.context, how.plan.stages, how.batch_size, how.progress)
+                               : run_single_attack(model, batch, how);
+}
+
 ModelVerdict model_verdict(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels,
                            int64_t batch_size) {
   const at::NoGradGuard no_grad;
@@ -83,9 +88,7 @@ AttackShard attack_shard(ObservedModel& model, const AttackedBatch& images, cons
   AttackShard piece;
   piece.batch = batch;
   piece.checksum = images.checksum;
-  const CascadeResult found = how.plan.is_cascade()
-                                  ? run_stages(model, batch, how.context, how.plan.stages, how.batch_size, how.progress)
-                                  : run_single_attack(model, batch, how);
+  const CascadeResult found = run_plan(model, batch, how);
   if (how.context.saver) how.context.saver->check_finished();
   piece.pixels = found.pixels.contiguous();
   piece.stage = found.stage;

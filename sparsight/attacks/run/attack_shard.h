@@ -44,6 +44,9 @@ struct PieceAttack {
 };
 
 // A single attack runs on all images, and its points are kept whether they fool or not. A cascade attacks what is left.
+// batch.image is defined.
+CascadeResult run_plan(AttackedModel& model, const AttackBatch& batch, const PieceAttack& how);
+
 AttackShard attack_shard(ObservedModel& model, const AttackedBatch& images, const PieceAttack& how);
 
 // folder: made whole or not at all.

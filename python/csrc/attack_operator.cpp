@@ -1,0 +1,165 @@
+#include "python/csrc/attack_operator.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include <ATen/ops/arange.h>
+
+#include <nlohmann/json.hpp>
+
+#include "python/csrc/checked_arguments.h"
+#include "sparsight/attacks/cascade_warnings.h"
+#include "sparsight/attacks/run/attack_shard.h"
+#include "sparsight/core/json_fields.h"
+#include "sparsight/core/json_text.h"
+#include "sparsight/core/progress.h"
+
+namespace sparsight::python {
+namespace {
+
+thread_local int (*python_pass)() = nullptr;
+thread_local Tensor* given_pixels = nullptr;
+thread_local Tensor* given_logits = nullptr;
+
+// The pixels and logits of a pass, while it lasts.
+class Exchange {
+ public:
+  explicit Exchange(Tensor pixels) : pixels_(std::move(pixels)), outer_pixels_(given_pixels), outer_(given_logits) {
+    given_pixels = &pixels_;
+    given_logits = &logits_;
+  }
+  ~Exchange() {
+    given_pixels = outer_pixels_;
+    given_logits = outer_;
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  const Tensor& logits() const { return logits_; }
+
+ private:
+  Tensor pixels_, logits_;
+  Tensor *outer_pixels_, *outer_;  // of an attack whose model runs another one
+};
+
+void check_logits(const Tensor& logits, const Tensor& pixels) {
+  if (!logits.defined()) fail("the model gave no logits");
+  if (logits.dim() != 2 || logits.size(0) != pixels.size(0) || logits.size(1) < 2 || !logits.is_floating_point())
+    fail("the model must return logits [B,classes] of floating point, with B = ", pixels.size(0),
+         " and at least 2 classes, got ", logits.sizes(), " of type ", c10::toString(logits.scalar_type()));
+  if (pixels.requires_grad() && at::GradMode::is_enabled() && !logits.requires_grad())
+    fail(
+        "the logits have no gradient with respect to the pixels: the model must not run under torch.no_grad(), nor "
+        "detach them; attacks without gradients, such as square, need none");
+}
+
+ModelOutput python_output(const Tensor& pixels) {
+  const Exchange exchange(pixels);
+  if (!python_pass || python_pass() != 0) fail("the model raised an exception during the attack");
+  check_logits(exchange.logits(), pixels);
+  ModelOutput out;
+  out.logits = exchange.logits();
+  return out;
+}
+
+// ["attack.steps=20"]
+std::vector<std::string> as_overrides(const Json& settings) {
+  std::vector<std::string> overrides;
+  for (const auto& [key, value] : settings.items()) overrides.push_back(cat("attack.", key, "=", json_text(value)));
+  return overrides;
+}
+
+AttackRequest read_request(const Json& json, const Tensor& pixels) {
+  AttackRequest request;
+  request.attack = text(json, "attack");
+  request.norm = text(json, "norm");
+  request.epsilon = text(json, "epsilon");
+  request.precision = pixels.scalar_type() == at::kDouble ? "fp64" : "fp32";
+  request.overrides = as_overrides(member(json, "settings"));
+  request.seed = json.value("seed", uint64_t{0});
+  request.batch = json.value("batch", int64_t{250});
+  if (request.batch < 1) fail_usage("batch must be at least 1, got ", request.batch);
+  return request;
+}
+
+int64_t count_classes(AttackedModel& model, const AttackBatch& batch) {
+  const at::NoGradGuard no_grad;
+  return model.forward(batch.pixels, {.image = at::arange(batch.pixels.size(0))}).logits.size(1);
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, std::string> attack(Text request_json, const Tensor& pixels,
+                                                               const Tensor& labels) {
+  if (!python_pass) fail("torch.ops.sparsight.attack has no model; call sparsight.attack(model, images, labels)");
+  const Json json = parse_json_object(std::string(request_json), "request");
+  const AttackRequest request = read_request(json, pixels);
+  if (pixels.dim() < 2 || pixels.size(0) == 0)
+    fail_usage("images must be [B,...] with at least one image, got ", pixels.sizes());
+  if (labels.dim() != 1 || labels.size(0) != pixels.size(0) || labels.scalar_type() != at::kLong)
+    fail_usage("labels must be [B] int64 with B = ", pixels.size(0), ", got ", labels.sizes(), " of type ",
+               c10::toString(labels.scalar_type()));
+  AttackPlan plan = plan_attack(request);
+  if (!plan.model_overrides.empty()) fail_usage("settings of an attack have no sections");
+  fit_to_labels(plan, /*several_labels=*/false);
+  check_radius(plan.threat, pixels[0].numel());
+  const AttackBatch batch{pixels.detach().clone(), {labels.clone()}, at::arange(pixels.size(0), at::kLong)};
+  const at::AutoGradMode with_gradients(true);
+  AttackedFunction function([](const Tensor& x, const AttackPass&) { return python_output(x); },
+                            json.value("randomised", false));
+  ObservedModel model(function, /*exact=*/false);
+  const AttackBatch first = batch.select(at::arange(std::min<int64_t>(32, pixels.size(0))));
+  const int64_t classes = count_classes(model, first);
+  if (labels.min().item<int64_t>() < 0 || labels.max().item<int64_t>() >= classes)
+    fail_usage("labels must be 0 to ", classes - 1, ", the classes of the model's logits, got ",
+               labels.min().item<int64_t>(), " to ", labels.max().item<int64_t>());
+  fit_to_classes(plan, classes);
+  check_passes(plan, model.randomised());
+  const AttackContext context{.threat = plan.threat, .seed = request.seed};
+  std::unique_ptr<Progress> progress;
+  if (json.value("progress", false)) progress = std::make_unique<Progress>("attack", pixels.size(0), "images");
+  PieceAttack how{plan, context, request.batch};
+  how.progress = [&](size_t stage, int64_t robust) {
+    const auto share = static_cast<double>(stage) / static_cast<double>(plan.stages.size());
+    if (progress)
+      progress->update(static_cast<int64_t>(share * static_cast<double>(pixels.size(0))),
+                       cat(plan.stages.at(stage).name, ", ", robust, " robust"));
+  };
+  CascadeResult result = run_plan(model, batch, how);
+  if (progress) progress->finish();
+  result.warnings = model_warnings(model, first, plan.stages, has_gradients(plan));
+  for (std::string& warning : stage_warnings(result.stages, pixels.size(0)))
+    result.warnings.push_back(std::move(warning));
+  Json report = to_json(result, context);
+  report["attack"] = request.attack;
+  report["notes"] = plan.notes;
+  return {result.pixels, result.clean, result.robust, result.stage, json_text(report)};
+}
+
+Tensor attacked_pixels() {
+  if (!given_pixels) fail("attacked_pixels() is called by the model of an attack alone");
+  return *given_pixels;
+}
+
+void answer_attack(const Tensor& logits) {
+  if (!given_logits) fail("answer_attack() is called by the model of an attack alone");
+  *given_logits = logits;
+}
+
+}  // namespace
+
+void define_attack_operators(torch::Library& m) {
+  m.def(
+      "attack(str request, Tensor pixels, Tensor labels) -> (Tensor pixels, Tensor clean, Tensor robust, Tensor stage, "
+      "str report)",
+      [](Text request, const Tensor& pixels, const Tensor& labels) {
+        return run_operator([&] { return attack(request, checked(pixels), checked(labels)); });
+      });
+  m.def("attacked_pixels() -> Tensor", [] { return run_operator(attacked_pixels); });
+  m.def("answer_attack(Tensor logits) -> ()",
+        [](const Tensor& logits) { run_operator([&] { answer_attack(logits); }); });
+}
+
+}  // namespace sparsight::python
+
+sparsight_pass sparsight_set_attacked_model(sparsight_pass pass) {
+  return std::exchange(sparsight::python::python_pass, pass);
+}

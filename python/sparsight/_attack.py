@@ -1,0 +1,121 @@
+"""Adversarial attacks on any PyTorch classifier: the attacks of `sparsight attack`, by the same code."""
+import ctypes
+import dataclasses
+import json
+import warnings
+
+import torch
+
+from ._library import ops, path
+
+_PASS = ctypes.CFUNCTYPE(ctypes.c_int)
+_set_model = ctypes.CDLL(str(path())).sparsight_set_attacked_model
+_set_model.argtypes, _set_model.restype = [ctypes.c_void_p], ctypes.c_void_p
+
+
+@dataclasses.dataclass(frozen=True)
+class AttackResult:
+    """What an attack found.
+
+    images: [B,...], within the threat model: the points of a single attack, whether they fool the model or not; of
+    "autoattack" an image that no stage fooled, or that is misclassified as it is, stays as it is. clean, robust: [B] bool, whether the model classifies an image correctly as
+    it is, and after every attack; stage: [B], the number of the attack in `report["stages"]` that fooled it, -1 for none.
+    report: what `sparsight attack` writes about it: stages, queries, gradients, warnings.
+    """
+    images: torch.Tensor
+    clean: torch.Tensor
+    robust: torch.Tensor
+    stage: torch.Tensor
+    report: dict
+
+    @property
+    def clean_accuracy(self):
+        """The share of images that are classified correctly as they are, 0 to 1."""
+        return self.clean.double().mean().item()
+
+    @property
+    def robust_accuracy(self):
+        """The share that still is after every attack, 0 to 1; misclassified images are not robust."""
+        return self.robust.double().mean().item()
+
+    def __repr__(self):
+        return (f"AttackResult({len(self.robust)} images, clean accuracy {self.clean_accuracy:.1%}, robust accuracy "
+                f"{self.robust_accuracy:.1%})")
+
+
+def attack(model, images, labels, eps="8/255", attack="autoattack", *, norm="linf", batch=250, seed=0, randomised=False,
+           progress=False, **settings):
+    """Attacks `model` and returns an AttackResult.
+
+    model: a function from images [b,...] to logits [b,classes], such as an `nn.Module` in evaluation mode that
+        normalises its input itself. Its weights stay as they are.
+    images: [B,...] float32 or float64 in 0..1; labels: [B] integers.
+    eps: radius of the ball around an image, a number or a fraction such as "4/255".
+    attack: "autoattack" (apgd-ce, apgd-t, fab-t, square), or one of "fgsm", "pgd", "apgd", "apgd_t", "fab", "fab_t",
+        "square".
+    norm: "linf" or "l2".
+    batch: images that are attacked together. The records of a model without noise do not depend on it, except by
+        rounding.
+    randomised: whether two passes of an image may differ, as with router noise; then `passes` or `version="rand"` averages
+        over several.
+    settings: those of the attack, such as `steps=20` or `targets=9` (`sparsight attack --help`, docs/configuration.md).
+
+    The result is that of `sparsight attack` with the same seed on the same model. Raises ValueError for arguments that
+    make no sense, and whatever the model raises.
+    """
+    pixels, target, device = _inputs(model, images, labels)
+    if isinstance(model, torch.nn.Module) and model.training and not randomised:
+        warnings.warn("the attacked model is in training mode; call model.eval() first", stacklevel=2)
+    request = {"attack": attack, "norm": norm, "epsilon": str(eps), "settings": settings, "batch": int(batch),
+               "seed": _seed(seed), "randomised": bool(randomised), "progress": bool(progress)}
+    raised = []
+
+    def one_pass():
+        try:
+            given = ops.attacked_pixels()
+            ops.answer_attack(_logits(model(given.to(device))).to("cpu"))
+            return 0
+        except BaseException as error:  # also of Ctrl-C: it is raised again below
+            raised.append(error)
+            return 1
+
+    function = _PASS(one_pass)
+    outer = _set_model(ctypes.cast(function, ctypes.c_void_p))  # of an attack whose model runs another one
+    try:
+        found, clean, robust, stage, report = ops.attack(json.dumps(request), pixels, target)
+    except RuntimeError:
+        if raised:
+            raise raised[0]
+        raise
+    finally:
+        _set_model(outer)
+    report = json.loads(report)
+    for warning in report["warnings"]:
+        warnings.warn(warning, stacklevel=2)
+    return AttackResult(found.to(images.device), clean, robust, stage, report)
+
+
+def _inputs(model, images, labels):
+    if not isinstance(images, torch.Tensor) or images.dtype not in (torch.float32, torch.float64):
+        raise ValueError("images must be a tensor of float32 or float64 in 0..1, got "
+                         f"{getattr(images, 'dtype', type(images).__name__)}")
+    labels = torch.as_tensor(labels)
+    if labels.is_floating_point() or labels.dtype == torch.bool:
+        raise ValueError(f"labels must be integers [B], got {labels.dtype}")
+    weights = next(model.parameters(), None) if isinstance(model, torch.nn.Module) else None
+    device = images.device if weights is None else weights.device
+    return images.detach().to("cpu").contiguous(), labels.detach().to("cpu", torch.int64), device
+
+
+def _seed(seed):
+    if not 0 <= int(seed) < 2**63:
+        raise ValueError(f"seed must be 0 .. 2^63 - 1, got {seed}")
+    return int(seed)
+
+
+def _logits(output):
+    """The logits of a plain tensor, or of an output object as Hugging Face's models return."""
+    logits = getattr(output, "logits", output)
+    if not isinstance(logits, torch.Tensor):
+        raise TypeError(f"the model must return logits as a tensor, got {type(output).__name__}")
+    return logits
