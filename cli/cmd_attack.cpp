@@ -69,9 +69,13 @@ void add_attack(CLI::App& app) {
                             "sparsight attack runs/demo --weights int8 --attack square --eps 4/255\n"
                             "sparsight attack runs/demo --noise --set attack.version=rand --eps 4/255\n"
                             "sparsight attack vit.safetensors --data imagenet/ --split val --eps 4/255\n"
+                            "sparsight attack runs/b --transfer-from runs/a --attack pgd --eps 4/255\n"
                             "sparsight compare runs/a/attacks/NAME runs/b/attacks/NAME");
   verb->add_option("run", request.path, "Run folder, checkpoint, or weights in one file or several")
       ->required()
+      ->type_name("RUN");
+  verb->add_option("--transfer-from", arguments->transfer_from,
+                   "Attack this model instead, and evaluate RUN on the images that result")
       ->type_name("RUN");
   add_threat_options(*verb, request);
   add_overrides_option(*verb, request.overrides);

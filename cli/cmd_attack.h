@@ -8,6 +8,7 @@ namespace sparsight::cli {
 
 struct AttackArguments {
   AttackRequest request;
+  std::string transfer_from;  // the model that is attacked instead, or ""
   bool json = false;
   LaunchArguments launch;
 };

@@ -49,6 +49,7 @@ torch_sources(
   attacks/run/attacked_images.cpp
   attacks/run/attacked_run.cpp
   attacks/run/run_attack.cpp
+  attacks/run/run_transfer.cpp
   attacks/run/write_piece.cpp)
 light_sources(
   attacks/run/attack_batch_size.cpp

@@ -2,6 +2,7 @@ light_tests(
   e2e/attack_curve_test.cpp
   e2e/attack_resume_test.cpp
   e2e/attack_test.cpp
+  e2e/attack_transfer_test.cpp
   e2e/attack_unwritable_test.cpp
   e2e/busy_machine_test.cpp
   e2e/checkpoint_parts_test.cpp

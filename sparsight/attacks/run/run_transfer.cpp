@@ -1,0 +1,158 @@
+#include "sparsight/attacks/run/run_transfer.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include <ATen/TensorOperators.h>
+
+#include "sparsight/attacks/attacked_image_model.h"
+#include "sparsight/attacks/check_perturbation.h"
+#include "sparsight/attacks/run/attack_identity.h"
+#include "sparsight/attacks/run/attack_summary.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/core/json_text.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/core/progress.h"
+#include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checked_json.h"
+#include "sparsight/io/safetensors.h"
+
+namespace sparsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kPixelRounding = 1e-5;  // of an image in fp32, in the range 0..1
+
+AttackRequest attack_on_source(const AttackRequest& request, const std::string& source) {
+  AttackRequest attack = request;
+  attack.path = source;
+  attack.weights.clear();
+  if (!request.out.empty()) attack.out = request.out + "/source";
+  return attack;
+}
+
+struct FooledImages {
+  at::Tensor pixels, label;  // [n,C,H,W], [n]
+};
+
+FooledImages read_fooled(const std::string& folder, int64_t images, const ImageShape& shape) {
+  const std::string path = folder + "/adversarial.safetensors";
+  const TensorFile file = read_safetensors(path);
+  std::map<std::string, at::Tensor> found(file.tensors.begin(), file.tensors.end());
+  if (!found.contains("pixels") || !found.contains("label") || found["label"].dim() != 1)
+    fail(printable(path), " has no images with one label each; attack the source again");
+  const std::vector<int64_t> wanted{images, shape.channels, shape.height, shape.width};
+  if (found["pixels"].sizes() != at::IntArrayRef(wanted))
+    fail("the images of the attacked model are ", found["pixels"].sizes(), ", the other model takes ",
+         at::IntArrayRef(wanted));
+  return {found["pixels"], found["label"]};
+}
+
+// The evaluated model on the images as they are and attacked.
+class Evaluated {
+ public:
+  Evaluated(const AttackRequest& request, const AttackPlan& plan)
+      : plan_(plan),
+        attacked_(load_attacked(request, plan)),
+        images_(attacked_.loaded, request.split, request.images,
+                request.precision == "fp64" ? at::kDouble : at::kFloat),
+        model_(attacked_.loaded.model, {.mode = mode(request),
+                                        .seed = request.seed,
+                                        .program = attacked_.program,
+                                        .only_program = !request.weights.empty()}),
+        batch_(request.batch > 0 ? request.batch : shared_batch(attacked_.loaded)) {}
+
+  const AttackedRun& attacked() const { return attacked_; }
+  const AttackedImages& images() const { return images_; }
+
+  Json evaluate(const FooledImages& fooled) {
+    Progress progress("transfer", images_.size(), "images");
+    for (int64_t first = 0; first < images_.size(); first += batch_) {
+      if (interrupted()) fail("interrupted; run the same command again");
+      const int64_t last = std::min(images_.size(), first + batch_);
+      add(images_.read(first, last).batch, fooled.pixels.slice(0, first, last), fooled.label.slice(0, first, last));
+      progress.update(last);
+    }
+    progress.finish();
+    return {{"clean_accuracy", share_json(clean_, images_.size())},
+            {"robust_accuracy", share_json(robust_, images_.size())},
+            {"success_rate", share_json(clean_ - robust_, clean_)},
+            {"accuracy_after", share_json(after_, images_.size())},
+            {"routing", routing_.layers()}};
+  }
+
+ private:
+  static ForwardMode mode(const AttackRequest& request) {
+    ForwardMode mode = ForwardMode::evaluation();
+    mode.noise = request.noise;
+    return mode;
+  }
+
+  void add(const AttackBatch& batch, const at::Tensor& fooled, const at::Tensor& label) {
+    const at::Tensor pixels = fooled.to(batch.pixels.scalar_type());
+    if (!label.equal(batch.labels.label) || largest_perturbation(pixels, batch.pixels, plan_.threat.norm) >
+                                                plan_.threat.epsilon * (1 + kPixelRounding) + kPixelRounding)
+      fail(
+          "the two models get different images: their data, split and evaluation transforms must be the same, but for "
+          "the normalisation");
+    const ModelVerdict clean = model_verdict(model_, batch, batch.pixels, batch_),
+                       attacked = model_verdict(model_, batch, pixels, batch_);
+    const at::Tensor before = classified_correctly(clean.logits, label),
+                     after = classified_correctly(attacked.logits, label);
+    clean_ += before.sum().item<int64_t>();
+    after_ += after.sum().item<int64_t>();
+    robust_ += (before & after).sum().item<int64_t>();
+    routing_.add(listed(clean), listed(attacked), pixels.ne(batch.pixels).flatten(1).any(1));
+  }
+
+  static std::vector<Routing> listed(const ModelVerdict& verdict) {
+    std::vector<Routing> routings;
+    for (const std::string& layer : verdict.layers)
+      if (const auto found = verdict.routings.find(layer); found != verdict.routings.end() && !found->second.soft)
+        routings.push_back(found->second);
+    return routings;
+  }
+
+  const AttackPlan& plan_;
+  AttackedRun attacked_;
+  AttackedImages images_;
+  AttackedImageModel model_;
+  int64_t batch_;
+  AttackedRouting routing_;
+  int64_t clean_ = 0, robust_ = 0, after_ = 0;
+};
+
+}  // namespace
+
+std::string transfer_folder(const AttackRequest& request, const std::string& source) {
+  if (!request.out.empty()) return request.out;
+  return attack_folder(request) + "_from_" + plain_name(fs::path(source).lexically_normal().filename().string());
+}
+
+Json run_transfer(const AttackRequest& request, const std::string& source, const OnAttackResult& on_result,
+                  dist::Group& group) {
+  const AttackRequest on_source = attack_on_source(request, source);
+  const Json made = run_attack(on_source, {}, group);
+  if (!group.leads()) return {};
+  const AttackPlan plan = plan_attack(request);
+  Evaluated evaluated(request, plan);
+  const AttackedImages& images = evaluated.images();
+  Json result = attack_description(request, plan, evaluated.attacked(), images);
+  result["format"] = "sparsight-transfer";
+  result["version"] = 1;
+  result["images"] = images.size();
+  result["source"] = {{"path", printable(source)}, {"attack", printable(attack_folder(on_source))}};
+  for (const char* key : {"clean_accuracy", "robust_accuracy", "success_rate"}) result["source"][key] = made.at(key);
+  result["source"]["fingerprint"] = made.at("model").at("fingerprint");
+  result.update(
+      evaluated.evaluate(read_fooled(attack_folder(on_source), images.size(), evaluated.attacked().loaded.shape)));
+  if (on_result) on_result(result);
+  const std::string folder = transfer_folder(request, source);
+  create_folder(folder);
+  write_file_atomically(folder + "/transfer.json", checked_json_file(result));
+  return result;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,54 @@
+// attack --transfer-from: images that fool one model, evaluated on another.
+#include "tests/e2e/attack_fixture.h"
+#include "tests/e2e/output.h"
+
+namespace sparsight::testing::attack_transfer_test {
+namespace {
+
+class AttackTransfer : public AttackFixture {
+ protected:
+  static void SetUpTestSuite() {
+    AttackFixture::SetUpTestSuite();
+    for (const auto& [name, change] :
+         {std::pair{"wider", "model.width=48"}, std::pair{"other_images", "data.distractors=0"}}) {
+      const ProgramResult trained = run_program({"train", at("tiny.toml"), "--out", at(name), "--quiet", "--set",
+                                                 "train.epochs=10", "--set", "optimizer.lr=0.005", "--set", change});
+      ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    }
+  }
+};
+
+// A model's own images are those of the attack on it.
+TEST_F(AttackTransfer, FromTheModelItselfIsTheAttack) {
+  const Json own = result("--attack pgd --eps 8/255"),
+             transferred = result("--attack pgd --eps 8/255 --transfer-from " + run());
+  for (const char* key : {"clean_accuracy", "robust_accuracy", "success_rate", "accuracy_after"})
+    EXPECT_EQ(transferred[key], own[key]) << key;
+  ASSERT_EQ(transferred["routing"].size(), own["routing"].size());
+  for (size_t layer = 0; layer < own["routing"].size(); ++layer)
+    EXPECT_EQ(transferred["routing"][layer]["change"], own["routing"][layer]["change"]);
+  EXPECT_EQ(transferred["source"]["robust_accuracy"], own["robust_accuracy"]);
+  EXPECT_TRUE(std::filesystem::exists(at("run/attacks/pgd_linf_8_255_from_run/transfer.json")));
+}
+
+TEST_F(AttackTransfer, AnotherModelsImagesFoolLessOften) {
+  const std::string how = "--attack pgd --eps 32/255 --transfer-from " + at("wider");
+  const Json found = result(how);
+  EXPECT_GE(found["source"]["success_rate"]["value"], found["success_rate"]["value"]);
+  EXPECT_GT(found["source"]["success_rate"]["count"], 0);
+  EXPECT_EQ(result(how), found);  // the source's attack is read again
+  const ProgramResult text = attack(how);
+  EXPECT_NE(text.out.find("evaluated"), std::string::npos) << text.out;
+  const Json out = result("--attack pgd --eps 4/255 --out " + at("there") + " --transfer-from " + at("wider"));
+  EXPECT_TRUE(std::filesystem::exists(at("there/source/adversarial.safetensors")));
+  EXPECT_TRUE(std::filesystem::exists(at("there/transfer.json")));
+}
+
+TEST_F(AttackTransfer, RefusesOtherImagesAndLists) {
+  expect_failure(attack("--eps 1/255,2/255 --transfer-from " + at("wider")), 2, "--transfer-from takes one epsilon");
+  expect_failure(attack("--transfer-from " + at("nowhere")), 1, "nowhere");
+  expect_failure(attack("--attack fgsm --eps 1/255 --transfer-from " + at("other_images")), 1, "get different images");
+}
+
+}  // namespace
+}  // namespace sparsight::testing::attack_transfer_test
