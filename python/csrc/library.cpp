@@ -4,6 +4,7 @@
 #include "python/csrc/attack_operator.h"
 #include "python/csrc/checked_arguments.h"
 #include "python/csrc/expert_ops.h"
+#include "python/csrc/loaded_module.h"
 #include "python/csrc/operators.h"
 #include "python/csrc/packed_ops.h"
 #include "python/csrc/router_setup.h"
@@ -189,6 +190,7 @@ TORCH_LIBRARY(sparsight, m) {
   m.def("version() -> str", [] { return std::string(SPARSIGHT_VERSION); });
   define_dense_operators(m);
   define_attack_operators(m);
+  define_loaded_module(m);
   m.def("init_router(str config, int dim, int seed, str path) -> Tensor[]", &init);
 }
 
