@@ -38,6 +38,7 @@ void add_program(CLI::App& app) {
   add_inspect(app);
   add_models(app);
   add_weights(app);
+  add_watch(app);
   add_report(app);
   add_reproduce(app);
   add_superclass(app);

@@ -44,6 +44,7 @@ void add_superclass(CLI::App& app);
 void add_sweep(CLI::App& app);
 void add_train(CLI::App& app);
 void add_version(CLI::App& app);
+void add_watch(CLI::App& app);
 void add_weights(CLI::App& app);
 
 }  // namespace sparsight::cli

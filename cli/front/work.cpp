@@ -19,6 +19,7 @@
 #include "cli/cmd_superclass.h"
 #include "cli/cmd_sweep.h"
 #include "cli/cmd_train.h"
+#include "cli/cmd_watch.h"
 #include "cli/cmd_weights.h"
 #include "cli/front/start_full_program.h"
 
@@ -64,6 +65,7 @@ void run_superclass_compare(const SuperclassCompareArguments&) { start_full_prog
 void run_superclass_train(const SuperclassTrainArguments&) { start_full_program(); }
 void run_sweep(const SweepArguments&) { start_full_program(); }
 void run_train(const TrainArguments&) { start_full_program(); }
+void run_watch(const WatchArguments&) { start_full_program(); }
 void run_weights_merge(const WeightsMergeArguments&) { start_full_program(); }
 void run_weights_shard(const WeightsShardArguments&) { start_full_program(); }
 

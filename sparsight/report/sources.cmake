@@ -38,6 +38,7 @@ light_sources(
   report/run/superclass_report.cpp
   report/run/superclass_sections.cpp
   report/run/superclass_text.cpp
+  report/run/watch_text.cpp
   report/table.cpp
   report/text_table.cpp)
 torch_sources(

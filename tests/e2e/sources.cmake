@@ -48,5 +48,6 @@ light_tests(
   e2e/two_layer_config_test.cpp
   e2e/unreadable_images_test.cpp
   e2e/upcycle_test.cpp
+  e2e/watch_test.cpp
   e2e/whitened_cnn_test.cpp
   e2e/wide_resnet_test.cpp)

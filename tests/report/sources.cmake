@@ -15,6 +15,7 @@ light_tests(
   report/run/run_metrics_test.cpp
   report/run/superclass_folder_test.cpp
   report/run/superclass_text_test.cpp
+  report/run/watch_text_test.cpp
   report/table_test.cpp)
 torch_tests(
   report/run/explain_items_test.cpp)

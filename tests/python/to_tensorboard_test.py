@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 try:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -11,11 +12,12 @@ except ImportError:
     print("tensorboard is not installed")
     sys.exit(77)
 
-TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/metrics_to_tensorboard.py"
+TOOL = pathlib.Path(__file__).resolve().parents[2] / "python/sparsight/to_tensorboard.py"
 LINES = [
     {"kind": "train", "step": 20, "epoch": 0, "loss": 2.5, "losses": {"load": 0.25}, "lr": 0.001},
     {"kind": "train", "step": 40, "epoch": 1, "loss": 1.5, "losses": {"load": None}, "lr": 0.002},
-    {"kind": "eval", "split": "val", "step": 40, "accuracy": 0.75, "layers": [{"layer": "blocks.1.mlp", "load": [30, 10], "cv_load": 0.5}]},
+    {"kind": "eval", "split": "val", "step": 40, "accuracy": 0.75, "layers": [{"layer": "blocks.1.mlp", "load": [30, 10], "cv_load": 0.5}],
+     "class_expert": {"blocks.1.mlp": [[20, 0], [10, 10], [0, 0]]}},
     {"kind": "train", "step": 60, "router_accuracy": 0.5, "router_accuracies": {"blocks.1.mlp": 0.25, "blocks.3.mlp": 0.75}},
     {"kind": "eval", "split": "test", "step": 60, "weights": "model", "reported": False, "router_accuracy": 0.875, "touched": {"bytes": 64}},
     {"kind": "eval", "split": "test", "step": 60, "weights": "ema", "reported": True, "router_accuracy": 1.0,
@@ -28,6 +30,39 @@ def convert(folder, text):
     (folder / "run").mkdir(exist_ok=True)
     (folder / "run/metrics.jsonl").write_text(text)
     return subprocess.run([sys.executable, TOOL, folder / "run", "--out", folder / "board"], text=True, capture_output=True)
+
+
+def scalars(folder):
+    events = EventAccumulator(str(folder)).Reload()
+    return {tag: [e.step for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
+
+
+def wait_for(reached):
+    for _ in range(400):
+        if reached():
+            return
+        time.sleep(0.1)
+    raise AssertionError("nothing new within 40 s")
+
+
+def follow(folder, whole):
+    """Lines are written while it looks; a resumed run cuts its log; the file `done` ends it."""
+    run, board = folder / "live", folder / "board/live"
+    run.mkdir()
+    log = run / "metrics.jsonl"
+    log.write_text(whole)
+    process = subprocess.Popen([sys.executable, TOOL, run, "--out", folder / "board", "--follow", "--every", "0.1"])
+    try:
+        wait_for(lambda: board.exists() and scalars(board).get("train/loss") == [20, 40])
+        with log.open("a") as file:
+            file.write('{"kind": "train", "step": 80, "loss": 1}\n{"kind": "tr')
+        wait_for(lambda: scalars(board).get("train/loss") == [20, 40, 80])
+        log.write_text('{"kind": "train", "step": 20, "loss": 3}\n')
+        wait_for(lambda: scalars(board).get("train/loss") == [20])
+        (run / "done").touch()
+        assert process.wait(timeout=40) == 0
+    finally:
+        process.kill()
 
 
 def main():
@@ -50,6 +85,11 @@ def main():
         assert values["test/router_accuracy/router"] == [(60, 1)], values
         assert values["test (model weights)/router_accuracy"] == [(60, 0.875)], values
         assert values["test (model weights)/touched/bytes"] == [(60, 64)], values
+        (histogram,) = events.Histograms("val/experts/blocks.1.mlp")
+        assert list(histogram.histogram_value.bucket) == [30, 10], histogram
+        (image,) = events.Images("val/class_expert/blocks.1.mlp")
+        assert (image.width, image.height) == (16, 24), image
+        follow(folder, whole)
         damaged = convert(folder, "no JSON\n")
         assert damaged.returncode == 1 and "metrics.jsonl:1 is not JSON" in damaged.stderr, damaged.stderr
 
