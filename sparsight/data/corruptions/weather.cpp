@@ -90,9 +90,10 @@ Picture snow(const Picture& picture, int severity, bool small, RandomStream& ran
   return snowy;
 }
 
-// Bright, slightly blue ridges where a fractal surface crosses its middle height, as ice flowers have.
+// A bluish haze with bright ridges where a fractal surface crosses its middle height, as ice flowers have; on average
+// as bright as the paper's photos of frost.
 Picture frost(const Picture& picture, int severity, bool small, RandomStream& random) {
-  constexpr float kTint[3] = {.85F, .93F, 1};
+  constexpr float kTint[3] = {.85F, 1, 1.08F};
   const Frost& kind = kFrost[small][severity];
   const Picture surface = plasma_for(picture, 1.6, random), haze = plasma_for(picture, 2.5, random);
   Picture frozen = picture;
@@ -100,7 +101,7 @@ Picture frost(const Picture& picture, int severity, bool small, RandomStream& ra
     for (int64_t y = 0; y < picture.height; ++y)
       for (int64_t x = 0; x < picture.width; ++x) {
         const float ridge = 1 - 2 * std::abs(surface.at(0, y, x) - 0.5F);
-        const float ice = std::clamp(ridge * ridge * ridge * (0.4F + haze.at(0, y, x)), 0.0F, 1.0F);
+        const float ice = 0.33F + 0.31F * haze.at(0, y, x) + 0.38F * ridge * ridge * ridge * ridge;
         frozen.at(c, y, x) = kind.image * picture.at(c, y, x) + kind.ice * kTint[std::min<int64_t>(c, 2)] * ice;
       }
   return frozen;

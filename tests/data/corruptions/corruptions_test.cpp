@@ -103,6 +103,19 @@ TEST(Corruptions, RandomOnesChangeAsMuchAsThePackages) {
   }
 }
 
+// Mean changes of the smooth picture by the package's photos, in levels: imagecorruptions 1.1.2, 30 draws.
+TEST(Corruptions, GeneratedFrostIsAsStrongAsPhotos) {
+  const Picture picture = smooth_picture();
+  for (const auto& [severity, theirs] : {std::pair<int64_t, double>{1, 58.1}, {3, 62.8}, {5, 67.6}}) {
+    double ours = 0;
+    for (uint64_t draw = 0; draw < 6; ++draw) {
+      RandomStream random(1, "corrupt", draw);
+      ours += mean_change(picture, corrupted(find_corruption("frost"), picture, severity, random)) / 6;
+    }
+    EXPECT_NEAR(ours, theirs, 0.15 * theirs) << severity;
+  }
+}
+
 // All but elastic_transform, whose published parameters move pixels less and more locally from severity 3 on.
 TEST(Corruptions, EachOneChangesImagesMoreWithTheSeverity) {
   const Picture large = smooth_picture(), small = to_picture(golden_image("input.ppm"));
