@@ -12,9 +12,11 @@ void add_corruption_options(CLI::App& verb, EvalArguments& arguments) {
   verb.add_option("--corrupt", arguments.corruptions.kinds,
                   "Evaluate on the corruptions of ImageNet-C too: all, or names separated by commas")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("KINDS");
   verb.add_option("--severity", arguments.corruptions.severities, "Severities of --corrupt, 1 to 5 (default: all)")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("N")
       ->needs("--corrupt");
 }

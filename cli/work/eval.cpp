@@ -15,6 +15,8 @@ namespace {
 CorruptionRequest chosen_corruptions(const EvalArguments& arguments) {
   CorruptionRequest request = arguments.corruptions;
   if (request.kinds == std::vector<std::string>{"all"}) request.kinds.clear();
+  for (const std::string& kind : request.kinds)
+    if (kind == "all") fail_usage("--corrupt takes all alone, or names of corruptions");
   return request;
 }
 

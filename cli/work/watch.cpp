@@ -1,59 +1,68 @@
 #include "cli/cmd_watch.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iostream>
+#include <sstream>
 #include <thread>
 
 #include "cli/output.h"
-#include "cli/work/interruptible.h"
 #include "sparsight/core/config.h"
-#include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
-#include "sparsight/core/printable.h"
+#include "sparsight/core/progress.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/report/run/watch_text.h"
 
 namespace sparsight::cli {
 namespace {
 
-// On a terminal each text replaces the one before.
+// On a terminal each text replaces the one before, so it is cut to the screen.
 class Screen {
  public:
   void show(const std::string& text) {
     if (text == shown_) return;
-    if (terminal_ && !shown_.empty()) std::cout << "\033[" << std::ranges::count(shown_, '\n') << "A\033[J";
-    output() << text << std::flush;
+    if (terminal_ && lines_ > 0) std::cout << "\033[" << lines_ << "A\033[J";
+    const std::string visible = terminal_ ? fit_to_screen(text) : text;
+    output() << visible << std::flush;
+    lines_ = std::ranges::count(visible, '\n');
     shown_ = text;
   }
 
  private:
+  static std::string fit_to_screen(const std::string& text) {
+    winsize size{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row < 2) return text;
+    std::istringstream lines(text);
+    std::string visible;
+    int rows = 1;
+    for (std::string line; std::getline(lines, line) && rows < size.ws_row; ++rows)
+      visible += cut_to(line, size.ws_col) + "\n";
+    return visible;
+  }
+
   bool terminal_ = isatty(STDOUT_FILENO) != 0;
   std::string shown_;
+  int64_t lines_ = 0;
 };
-
-void wait_for(double seconds) {
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  while (!interrupted() && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-}
 
 }  // namespace
 
 void run_watch(const WatchArguments& arguments) {
-  begin_interruptible_work();
   const RunFolder run = RunFolder::open(arguments.run);
   const Json config = Config::from_file(run.config()).tree();
   Screen screen;
   std::string warned;
-  while (!interrupted()) {
-    const RunMetrics log = read_run_metrics(run.metrics());
+  while (true) {
+    const bool last = arguments.once || run.is_done();  // before the last look at its records
+    const RunMetrics log = std::filesystem::exists(run.metrics()) ? read_run_metrics(run.metrics()) : RunMetrics();
     if (log.damage != warned) log_warning(warned = log.damage);
     screen.show(watch_text(log, config));
-    if (arguments.once || run.is_done()) return;
-    wait_for(arguments.every);
+    if (last) return;
+    std::this_thread::sleep_for(std::chrono::duration<double>(arguments.every));
   }
 }
 

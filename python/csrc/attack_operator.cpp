@@ -106,7 +106,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, std::string> attack(Text request_json
   AttackedFunction function([](const Tensor& x, const AttackPass&) { return python_output(x); },
                             json.value("randomised", false));
   ObservedModel model(function, /*exact=*/false);
-  const AttackBatch first = batch.select(at::arange(std::min<int64_t>(32, pixels.size(0))));
+  const AttackBatch first = batch.select(at::arange(std::min({int64_t{32}, request.batch, pixels.size(0)})));
   const int64_t classes = count_classes(model, first);
   if (labels.min().item<int64_t>() < 0 || labels.max().item<int64_t>() >= classes)
     fail_usage("labels must be 0 to ", classes - 1, ", the classes of the model's logits, got ",

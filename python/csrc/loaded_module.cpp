@@ -9,6 +9,7 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/infer/bare_weights.h"
 #include "sparsight/io/weights.h"
+#include "sparsight/train/trained_predictor.h"
 
 namespace sparsight::python {
 namespace {
@@ -21,11 +22,15 @@ class LoadedModule : public torch::CustomClassHolder {
     bare.labels = labels;
     bare.normalize = normalize;
     loaded_ = load_model_or_weights({path, checkpoint, overrides, bare, /*needs_data=*/false});
+    if (loaded_.model && predicts_with_more(loaded_))
+      fail(printable(path), " was trained by ", loaded_.algorithm,
+           ", which predicts with more than the model; only the program does that: sparsight eval, sparsight predict");
     if (!loaded_.model)
       fail(printable(path), " is a frozen model, which has no gradients; load the run that it was exported from");
     for (const auto& [name, tensor] : named_weights(*loaded_.model)) {
       names_.push_back(name);
       tensors_.push_back(tensor);
+      shapes_.push_back(tensor.sizes().vec());
     }
     parameters_ = std::ssize(loaded_.model->named_parameters());
   }
@@ -43,6 +48,12 @@ class LoadedModule : public torch::CustomClassHolder {
   const std::vector<Tensor>& tensors() const { return tensors_; }
 
   std::tuple<Tensor, Tensor> forward(const Tensor& images, bool training, int64_t seed, int64_t step) const {
+    check_storage(images);
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i].sizes() != at::IntArrayRef(shapes_[i]))
+        fail(names_[i], " must stay ", at::IntArrayRef(shapes_[i]), ", got ", tensors_[i].sizes());
+      check_storage(tensors_[i]);
+    }
     ModelInput input{.images = images};
     if (training) input.mode = ForwardMode::training();
     input.random = {static_cast<uint64_t>(seed), static_cast<uint64_t>(step)};
@@ -64,7 +75,8 @@ class LoadedModule : public torch::CustomClassHolder {
   LoadedModel loaded_;
   std::vector<std::string> names_;
   std::vector<Tensor> tensors_;  // of the model
-  int64_t parameters_ = 0;       // how many of them are parameters: the first ones
+  std::vector<std::vector<int64_t>> shapes_;
+  int64_t parameters_ = 0;  // how many of them are parameters: the first ones
 };
 
 using Self = c10::intrusive_ptr<LoadedModule>;

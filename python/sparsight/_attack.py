@@ -9,7 +9,7 @@ import torch
 from ._library import ops, path
 
 _PASS = ctypes.CFUNCTYPE(ctypes.c_int)
-_set_model = ctypes.CDLL(str(path())).sparsight_set_attacked_model
+_set_model = ctypes.CDLL(str(path().resolve())).sparsight_set_attacked_model
 _set_model.argtypes, _set_model.restype = [ctypes.c_void_p], ctypes.c_void_p
 
 
@@ -17,9 +17,10 @@ _set_model.argtypes, _set_model.restype = [ctypes.c_void_p], ctypes.c_void_p
 class AttackResult:
     """What an attack found.
 
-    images: [B,...], within the threat model: the points of a single attack, whether they fool the model or not; of
-    "autoattack" an image that no stage fooled, or that is misclassified as it is, stays as it is. clean, robust: [B] bool, whether the model classifies an image correctly as
-    it is, and after every attack; stage: [B], the number of the attack in `report["stages"]` that fooled it, -1 for none.
+    images: [B,...], within the threat model. Of a single attack they are its points, whether they fool the model or not.
+        Of "autoattack" an image stays as it is if no stage fooled it or it was misclassified before.
+    clean, robust: [B] bool, whether the model classifies an image correctly as it is, and after every attack.
+    stage: [B], the number of the attack in `report["stages"]` that fooled it, -1 for none.
     report: what `sparsight attack` writes about it: stages, queries, gradients, warnings.
     """
     images: torch.Tensor
@@ -60,7 +61,8 @@ def attack(model, images, labels, eps="8/255", attack="autoattack", *, norm="lin
         over several.
     settings: those of the attack, such as `steps=20` or `targets=9` (`sparsight attack --help`, docs/configuration.md).
 
-    The result is that of `sparsight attack` with the same seed on the same model. Raises ValueError for arguments that
+    The result is that of `sparsight attack` with the same seed on the same model. Autocast is off in the model's passes;
+    a model that is used under autocast enters it itself. Raises ValueError for arguments that
     make no sense, and whatever the model raises.
     """
     pixels, target, device = _inputs(model, images, labels)
@@ -72,8 +74,8 @@ def attack(model, images, labels, eps="8/255", attack="autoattack", *, norm="lin
 
     def one_pass():
         try:
-            given = ops.attacked_pixels()
-            ops.answer_attack(_logits(model(given.to(device))).to("cpu"))
+            given = ops.attacked_pixels().to(device, copy=True)  # a model may change its input in place
+            ops.answer_attack(_logits(model(given)).to("cpu"))
             return 0
         except BaseException as error:  # also of Ctrl-C: it is raised again below
             raised.append(error)
@@ -85,7 +87,7 @@ def attack(model, images, labels, eps="8/255", attack="autoattack", *, norm="lin
         found, clean, robust, stage, report = ops.attack(json.dumps(request), pixels, target)
     except RuntimeError:
         if raised:
-            raise raised[0]
+            raise raised.pop() from None
         raise
     finally:
         _set_model(outer)

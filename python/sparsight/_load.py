@@ -26,12 +26,13 @@ class LoadedModel(torch.nn.Module):
         self.step, self.weights, self.path = info["step"], info["weights"], info["path"]
         self.aux_loss = torch.zeros(())
         self._passes, self._seed = 0, int(seed)
+        self._own = []  # (the tables of a module that have it, its name there, the tensor that the library computes with)
         for i, (name, tensor) in enumerate(zip(self._native.names(), self._native.tensors())):
             self._register(name, tensor, i < info["parameters"])
         self.eval()
 
     def _register(self, name, tensor, is_parameter):
-        """The tensor itself, which the library's model computes with, at its place in a tree of modules."""
+        """The tensor itself, at its place in a tree of modules."""
         *parts, last = name.split(".")
         module = self
         for part in parts:
@@ -43,9 +44,16 @@ class LoadedModel(torch.nn.Module):
             module.register_parameter(last, tensor)
         else:
             module.register_buffer(last, tensor)
+        self._own.append((module._parameters if is_parameter else module._buffers, last, tensor))
 
-    @torch._dynamo.disable
     def forward(self, images):
+        return torch.compiler.disable(self._forward)(images)
+
+    def _forward(self, images):
+        for table, name, tensor in self._own:
+            if table.get(name) is not tensor:
+                raise RuntimeError(f"{name} of a loaded model was replaced; change weights in place, as "
+                                   "load_state_dict without assign=True does")
         self._passes += self.training
         logits, self.aux_loss = self._native.forward(images, self.training, self._seed, self._passes)
         return logits
@@ -62,19 +70,29 @@ class LoadedModel(torch.nn.Module):
     def _apply(self, fn, recurse=True):
         if fn(torch.zeros(1)).device.type != "cpu":
             raise RuntimeError("models that sparsight.load made run on the CPU")
-        return super()._apply(fn, recurse)
+        super()._apply(fn, recurse)
+        for table, name, tensor in self._own:  # torch replaces buffers
+            if table[name] is not tensor:
+                tensor.data = table[name].data
+                table[name] = tensor
+        return self
 
     def __reduce__(self):
-        return _restore, (self._source, self.state_dict(), self.training)
+        frozen = [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
+        return _restore, (self._source, self.state_dict(), frozen, self._passes, self.training)
 
     def extra_repr(self):
         return f"{self.path}, {len(self.classes)} classes, image {self.image_shape}"
 
 
-def _restore(source, state, training):
-    path, checkpoint, settings, labels, normalize, seed = source
-    model = LoadedModel(path, checkpoint, settings, labels, normalize, seed)
-    model.load_state_dict(state)
+def _restore(source, state, frozen, passes, training):
+    model = LoadedModel(*source)
+    with torch.no_grad():
+        for name, tensor in model.state_dict(keep_vars=True).items():
+            tensor.data = state[name].detach().clone()  # also of another type
+    for name in frozen:
+        model.get_parameter(name).requires_grad_(False)
+    model._passes = passes
     return model.train(training)
 
 
@@ -87,8 +105,12 @@ def load(path, checkpoint="", *, settings=(), labels="", normalize="", seed=0):
     labels, normalize: for weights alone, as the flags of `sparsight predict`.
     seed: of router noise, dropout and drop path in training mode.
 
+    Copies and pickles of the module read `path` again, for its configuration.
+
     Raises ValueError for settings that make no sense, RuntimeError for a path that is no model, or a damaged one.
     """
     if checkpoint not in ("", "best", "last"):
         raise ValueError(f'checkpoint must be "best" or "last", got "{checkpoint}"')
-    return LoadedModel(os.fspath(path), checkpoint, settings, labels, normalize, seed)
+    if isinstance(settings, str):
+        settings = [settings]
+    return LoadedModel(os.path.abspath(os.fspath(path)), checkpoint, settings, labels, normalize, seed)

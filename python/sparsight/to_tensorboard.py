@@ -13,6 +13,7 @@ it again replaces its earlier output.
 """
 import argparse
 import json
+import os
 import pathlib
 import sys
 import time
@@ -24,16 +25,24 @@ class Log:
     """The complete lines of metrics.jsonl, as far as they are written: each of them once."""
 
     def __init__(self, path):
-        self.path, self.read, self.lines = path, 0, 0
+        self.path, self.read, self.lines, self.inode = path, 0, 0, None
 
     def replaced(self):
-        """Whether a resumed or another run has cut the file below what was read."""
-        return self.path.stat().st_size < self.read
+        """Whether a resumed or another run has put another file there, or cut it below what was read."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return False  # between two files
+        return self.inode is not None and (found.st_ino != self.inode or found.st_size < self.read)
 
     def new_records(self):
-        with open(self.path, "rb") as file:
-            file.seek(self.read)
-            content = file.read()
+        try:
+            with open(self.path, "rb") as file:
+                self.inode = os.fstat(file.fileno()).st_ino
+                file.seek(self.read)
+                content = file.read()
+        except FileNotFoundError:
+            return
         whole = content[:content.rfind(b"\n") + 1]  # the last line of a killed run may be unfinished
         self.read += len(whole)
         for line in whole.splitlines():
@@ -120,7 +129,11 @@ class Run:
         if self.log.replaced():
             self.writer.close()
             self.begin()
-        self.values += sum(add_record(self.writer, record) for record in self.log.new_records())
+        for record in self.log.new_records():
+            try:
+                self.values += add_record(self.writer, record)
+            except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+                sys.exit(f"error: {self.log.path}:{self.log.lines} is not a record of a run")
         self.writer.flush()
 
 
@@ -135,6 +148,10 @@ def main():
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         sys.exit("error: this needs TensorBoard; install it with: pip install torch tensorboard")
+    names = [run.resolve().name for run in arguments.runs]
+    for name in names:
+        if names.count(name) > 1:
+            sys.exit(f"error: two runs are named {name}, and would write into one folder; give each its own --out")
     runs = [Run(run, arguments.out / run.resolve().name, SummaryWriter) for run in arguments.runs]
     try:
         while True:

@@ -33,15 +33,14 @@ bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0x
 // Characters of UTF-8 text.
 int length(const std::string& text) { return static_cast<int>(std::ranges::count_if(text, begins_character)); }
 
-// Cuts UTF-8 text to at most `columns` characters.
-std::string cut(const std::string& text, int columns) {
+}  // namespace
+
+std::string cut_to(const std::string& text, int columns) {
   int seen = 0;
   for (size_t i = 0; i < text.size(); ++i)
     if (begins_character(text[i]) && ++seen > columns) return text.substr(0, i);
   return text;
 }
-
-}  // namespace
 
 double ProgressState::rate() const { return seconds > 0 ? static_cast<double>(done - start) / seconds : 0; }
 
@@ -73,7 +72,7 @@ std::string progress_text(const ProgressState& state, bool bar, int columns) {
   if (const int cells = std::min(kMaxCells, columns - length(label + text) - 1);
       bar && state.total > 0 && cells >= kMinCells)
     text = bar_text(static_cast<double>(state.done) / static_cast<double>(state.total), cells) + " " + text;
-  return cut(label + text, columns);
+  return cut_to(label + text, columns);
 }
 
 Progress::Progress(const std::string& label, int64_t total, const std::string& unit, int64_t start)

@@ -31,6 +31,9 @@ struct ProgressState {
 // cells at most; there is no bar if that is too little or `bar` is false.
 std::string progress_text(const ProgressState& state, bool bar, int columns);
 
+// UTF-8 text, cut to at most `columns` characters.
+std::string cut_to(const std::string& text, int columns);
+
 // "5 s", "3 min 20 s", "2 h 05 min"
 std::string duration_text(double seconds);
 

@@ -5,6 +5,7 @@
 
 #include "sparsight/core/config.h"
 #include "sparsight/data/corruptions/corruptions.h"
+#include "sparsight/eval/statistics.h"
 #include "sparsight/infer/evaluation_setup.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/text_table.h"
@@ -16,8 +17,17 @@ using corruptions::Corruption;
 
 constexpr int64_t kImageNetClasses = 1000;
 
+template <class Value>
+void refuse_repeats(const std::vector<Value>& values, const char* flag) {
+  for (size_t i = 0; i < values.size(); ++i)
+    if (std::find(values.begin(), values.begin() + static_cast<int64_t>(i), values[i]) !=
+        values.begin() + static_cast<int64_t>(i))
+      fail_usage(flag, " names ", values[i], " twice");
+}
+
 std::vector<Corruption> chosen_corruptions(const std::vector<std::string>& names) {
   if (names.empty()) return corruptions::all_corruptions();
+  refuse_repeats(names, "--corrupt");
   std::vector<Corruption> chosen;
   for (const std::string& name : names) chosen.push_back(corruptions::find_corruption(name));
   return chosen;
@@ -28,6 +38,7 @@ std::vector<int64_t> chosen_severities(std::vector<int64_t> given) {
     given.resize(corruptions::kSeverities);
     std::iota(given.begin(), given.end(), 1);
   }
+  refuse_repeats(given, "--severity");
   for (const int64_t severity : given)
     if (severity < 1 || severity > corruptions::kSeverities)
       fail_usage("a severity must be 1 to ", corruptions::kSeverities, ", got ", severity);
@@ -41,10 +52,6 @@ TransformPipeline corrupting_transforms(const Json& config, const Corruption& co
       std::find_if(steps.begin(), steps.end(), [](const Json& step) { return step.value("op", "") == "normalize"; });
   steps.insert(normalize, Json{{"op", "corrupt"}, {"kind", corruption.name}, {"severity", severity}});
   return {steps, "transforms.eval"};
-}
-
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 double mean_of(const Json& corruptions, const char* key) {
@@ -65,15 +72,18 @@ Json evaluate_corruptions(const EvaluateRunOptions& options, const CorruptionReq
     fail_usage("--corrupt evaluates many times; leave out --records, --routing and --save-routing");
   const EvaluationSetup setup(options, make_predictor);
   const LoadedModel& loaded = setup.loaded;
+  int64_t evaluated = 0;
   const auto error_with = [&](const TransformPipeline& transforms, const std::string& title) {
     const auto loader = evaluation_loader(setup.data, transforms, read_section<LoaderOptions>(loaded.config, "loader"));
-    const Evaluation evaluation =
-        evaluate(setup.predictor, *loader, loaded.shape.classes, loaded.task_loss, setup.bf16, title, {}, group);
-    check_evaluation(evaluation, setup, options.split);
+    const Evaluation evaluation = evaluate(setup.predictor, *loader, loaded.shape.classes, loaded.task_loss, setup.bf16,
+                                           title.empty() ? "evaluate" : title, {}, group);
+    check_evaluation(evaluation, setup, options.split, /*warn=*/title.empty());
+    evaluated = evaluation.images;
     return 1 - evaluation.accuracy;
   };
-  const double clean = error_with(loaded.eval_transforms, "evaluate");
-  const bool imagenet = loaded.shape.classes == kImageNetClasses;
+  const double clean = error_with(loaded.eval_transforms, "");
+  // The published errors of AlexNet are means over all severities, and mCE is one over all corruptions.
+  const bool imagenet = loaded.shape.classes == kImageNetClasses && severities.size() == corruptions::kSeverities;
   Json all = Json::array();
   for (const Corruption& kind : kinds) {
     std::vector<double> errors;
@@ -87,17 +97,18 @@ Json evaluate_corruptions(const EvaluateRunOptions& options, const CorruptionReq
                    {"mce", imagenet ? Json(mean(errors) / kind.alexnet_error) : Json()}});
   }
   const double corrupted = mean_of(all, "error");
-  return {{"event", "corruptions"},
-          {"split", options.split},
-          {"weights", loaded.weights},
-          {"step", loaded.step},
-          {"images", setup.data->size()},
-          {"severities", severities},
-          {"clean_error", clean},
-          {"corruptions", all},
-          {"mean_error", corrupted},
-          {"relative_error", corrupted - clean},
-          {"mce", imagenet ? Json(mean_of(all, "mce")) : Json()}};
+  return {
+      {"event", "corruptions"},
+      {"split", options.split},
+      {"weights", loaded.weights},
+      {"step", loaded.step},
+      {"images", evaluated},
+      {"severities", severities},
+      {"clean_error", clean},
+      {"corruptions", all},
+      {"mean_error", corrupted},
+      {"relative_error", corrupted - clean},
+      {"mce", imagenet && all.size() == corruptions::all_corruptions().size() ? Json(mean_of(all, "mce")) : Json()}};
 }
 
 std::string corruption_table(const Json& result) {

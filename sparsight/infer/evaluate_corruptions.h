@@ -18,9 +18,11 @@ struct CorruptionRequest {
 // to 1.
 //   error: mean over severities; mean_error (the paper's mCE without a baseline): mean over corruptions
 //   relative_error: mean of error - clean_error
-//   mce: mean over corruptions of error / that of AlexNet, for models of ImageNet's 1,000 classes; else null
-// Corruptions come after the steps of [transforms] eval that resize and crop. Raises UsageError for unknown names and
-// for records and routings, which belong to one evaluation, and what evaluate_run() raises.
+//   mce: error / that of AlexNet, for models of ImageNet's 1,000 classes at all severities, and the mean over all
+//   corruptions; else null
+// Corruptions come right before the `normalize` of [transforms] eval, or last. Raises UsageError for unknown or
+// repeated names and severities, and for records and routings, which belong to one evaluation, and what evaluate_run()
+// raises.
 Json evaluate_corruptions(const EvaluateRunOptions& options, const CorruptionRequest& request,
                           const MakePredictor& make_predictor, dist::Group& group);
 

@@ -29,12 +29,12 @@ EvaluationSetup::EvaluationSetup(const EvaluateRunOptions& options, const MakePr
   if (!bf16) compile(loaded, data->size(), options.weights);  // bf16 rounds plain weights
 }
 
-void check_evaluation(const Evaluation& evaluation, const EvaluationSetup& setup, const std::string& split) {
+void check_evaluation(const Evaluation& evaluation, const EvaluationSetup& setup, const std::string& split, bool warn) {
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");
   if (!std::isfinite(evaluation.loss))
     fail("the loss of ", setup.loaded.path, " on the ", split,
          " split is not finite; the checkpoint is damaged, its training failed, or an image's values are out of range");
-  if (evaluation.unreadable > 0)
+  if (warn && evaluation.unreadable > 0)
     log_warning(evaluation.unreadable, " of the ", setup.data->size(), " images of the ", split,
                 " split could not be read and were left out");
 }

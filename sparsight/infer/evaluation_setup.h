@@ -23,7 +23,8 @@ struct EvaluationSetup {
   bool bf16 = false;
 };
 
-// Raises Error after an interrupt, and for a loss that is not finite; warns of images that could not be read.
-void check_evaluation(const Evaluation& evaluation, const EvaluationSetup& setup, const std::string& split);
+// Raises Error after an interrupt, and for a loss that is not finite. warn: of images that could not be read.
+void check_evaluation(const Evaluation& evaluation, const EvaluationSetup& setup, const std::string& split,
+                      bool warn = true);
 
 }  // namespace sparsight

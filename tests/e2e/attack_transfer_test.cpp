@@ -44,6 +44,24 @@ TEST_F(AttackTransfer, AnotherModelsImagesFoolLessOften) {
   EXPECT_TRUE(std::filesystem::exists(at("there/transfer.json")));
 }
 
+TEST_F(AttackTransfer, PackedWeightsAreThoseOfTheEvaluatedModel) {
+  const Json found = result("--attack pgd --eps 32/255 --weights int8 --transfer-from " + run() + "/");
+  EXPECT_EQ(found["model"]["packed"], "int8");
+  EXPECT_EQ(found["source"]["fingerprint"], found["model"]["fingerprint"]);
+  EXPECT_TRUE(std::filesystem::exists(at("run/attacks/pgd_linf_32_255_int8_from_run/transfer.json")));
+}
+
+TEST_F(AttackTransfer, AFolderHoldsOneResult) {
+  const std::string how = "--attack fgsm --eps 16/255 --out " + at("kept") + " --transfer-from ";
+  const Json first = result(how + at("wider"));
+  EXPECT_EQ(result(how + at("wider")), first);
+  expect_failure(attack("--attack fgsm --eps 8/255 --out " + at("kept") + " --transfer-from " + at("wider")), 1,
+                 "--out");
+  const ProgramResult exact =
+      attack("--attack fgsm --eps 16/255 --exact --out " + at("exact") + " --transfer-from " + at("wider"));
+  EXPECT_EQ(exact.exit_code, 0) << exact.err;
+}
+
 TEST_F(AttackTransfer, RefusesOtherImagesAndLists) {
   expect_failure(attack("--eps 1/255,2/255 --transfer-from " + at("wider")), 2, "--transfer-from takes one epsilon");
   expect_failure(attack("--transfer-from " + at("nowhere")), 1, "nowhere");

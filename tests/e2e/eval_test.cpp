@@ -110,7 +110,7 @@ TEST_F(EvalVerb, CorruptedImagesGiveErrorsByKindAndSeverity) {
     }
   EXPECT_DOUBLE_EQ(found["mean_error"].get<double>(), sum / 4);
   EXPECT_EQ(result({"--corrupt", "contrast,gaussian_noise", "--severity", "1,5"}), found);
-  const ProgramResult table = run_program({"eval", run(), "--corrupt", "fog", "--severity", "3", "--quiet"});
+  const ProgramResult table = run_program({"eval", "--corrupt", "fog", "--severity", "3", run(), "--quiet"});
   EXPECT_NE(table.out.find("mean corruption error"), std::string::npos) << table.out;
 }
 
@@ -119,6 +119,9 @@ TEST_F(EvalVerb, RefusesCorruptionsThatDoNotExist) {
   expect_failure(eval(run(), {"--corrupt", "fog", "--severity", "6"}), 2, "a severity must be 1 to 5, got 6");
   expect_failure(eval(run(), {"--corrupt", "fog", "--records", folder_->path("records")}), 2, "leave out --records");
   expect_failure(eval(run(), {"--severity", "3"}), 2, "--corrupt");
+  expect_failure(eval(run(), {"--corrupt", "fog,fog"}), 2, "--corrupt names fog twice");
+  expect_failure(eval(run(), {"--corrupt", "fog", "--severity", "1,1"}), 2, "--severity names 1 twice");
+  expect_failure(eval(run(), {"--corrupt", "all,fog"}), 2, "--corrupt takes all alone");
 }
 
 TEST_F(EvalVerb, RefusesDamagedWeights) {

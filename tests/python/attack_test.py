@@ -183,6 +183,26 @@ class Models(unittest.TestCase):
         self.assertGreater(own.min().item(), 0)
         self.assertTrue(all(p.grad is None and p.equal(b) for p, b in zip(model.parameters(), before)))
 
+    def test_a_model_that_changes_its_input_in_place(self):
+        def centred(x, in_place):
+            return self.linear(x.sub_(0.5) if in_place else x - 0.5)
+        for attack, settings in (("pgd", {"steps": 3}), ("square", {"queries": 20})):
+            a, b = (sparsight.attack(lambda x, i=in_place: centred(x, i), self.images, self.labels, attack=attack, **settings)
+                    for in_place in (True, False))
+            self.assertTrue(a.images.equal(b.images))
+            self.assertLessEqual((a.images - self.images).abs().max().item(), 8 / 255 + 1e-6)
+
+    def test_a_graph_that_outlives_the_attack(self):
+        kept = []
+
+        def keeping(x):
+            kept.append(x - 0.1)
+            return self.linear(x)
+        sparsight.attack(keeping, self.images, self.labels, attack="fgsm")
+        for graph in kept:
+            if graph.requires_grad:
+                graph.sum().backward()
+
     def test_output_objects_and_outer_no_grad(self):
         class Output:
             def __init__(self, logits):
@@ -225,6 +245,7 @@ class Models(unittest.TestCase):
         refuses(RuntimeError, r"logits \[B,classes\]", model=lambda x: x)
         refuses(TypeError, "logits as a tensor", model=lambda x: None)
         refuses(RuntimeError, "no gradient with respect to the pixels", model=lambda x: self.linear(x).detach())
+        refuses(RuntimeError, "do not depend on the pixels", model=lambda x: self.linear(x.detach().round()))
         with self.assertRaisesRegex(RuntimeError, "has no model"):
             sparsight.ops.attack("{}", self.images, self.labels)
         with self.assertRaisesRegex(RuntimeError, "model of an attack alone"):

@@ -132,6 +132,61 @@ class Load(unittest.TestCase):
             other.get_parameter("head.bias").data.zero_()
             self.assertFalse(other(self.images).equal(model(self.images)))
 
+    def test_buffers_follow_types_and_states(self):
+        path = self.path / "biased"
+        self.program("train", self.path / "config.toml", "--out", path, "--set", "router.name=sigmoid_bias", "--set",
+                     "train.epochs=1")
+        model = sparsight.load(path).double()
+        name = next(name for name, _ in model.named_buffers() if "router" in name)
+        images = self.images.double()
+        before = model(images)
+        state = {key: value.clone() for key, value in model.state_dict().items()}
+        state[name] += torch.linspace(-5, 5, state[name].numel(), dtype=state[name].dtype).view_as(state[name])
+        model.load_state_dict(state)
+        self.assertFalse(model(images).equal(before))
+        other = copy.deepcopy(model.requires_grad_(False))
+        self.assertTrue(other(images).equal(model(images)))
+        self.assertFalse(any(p.requires_grad for p in other.parameters()))
+        self.assertEqual(other.get_buffer(name).dtype, torch.float64)
+
+    def test_replaced_and_damaged_weights_are_refused(self):
+        model = sparsight.load(self.trained)
+        model.load_state_dict(model.state_dict(), assign=True)
+        with self.assertRaisesRegex(RuntimeError, "of a loaded model was replaced"):
+            model(self.images)
+        model = sparsight.load(self.trained)
+        model.get_parameter("head.bias").data = torch.zeros(1)
+        with self.assertRaisesRegex(RuntimeError, r"head.bias must stay \[4\]"):
+            model(self.images)
+        model = sparsight.load(self.trained)
+        model.get_parameter("head.weight").untyped_storage().resize_(0)
+        with self.assertRaisesRegex(RuntimeError, "storage"):
+            model(self.images)
+
+    def test_foreign_weights(self):
+        state = sparsight.load(self.trained, settings="router.eval_k=1").state_dict()
+        self.assertIn("head.bias", state)
+        torch.manual_seed(0)
+        weights = {"cls_token": torch.zeros(1, 1, 192), "pos_embed": torch.randn(1, 5, 192) * 0.02,
+                   "patch_embed.proj.weight": torch.randn(192, 3, 16, 16) * 0.02, "patch_embed.proj.bias": torch.zeros(192),
+                   "norm.weight": torch.ones(192), "norm.bias": torch.zeros(192), "head.weight": torch.randn(5, 192),
+                   "head.bias": torch.zeros(5)}
+        for i in range(2):
+            block = {"norm1.weight": torch.ones(192), "norm1.bias": torch.zeros(192), "norm2.weight": torch.ones(192),
+                     "norm2.bias": torch.zeros(192), "attn.qkv.weight": torch.randn(576, 192) * 0.05,
+                     "attn.qkv.bias": torch.zeros(576), "attn.proj.weight": torch.randn(192, 192) * 0.05,
+                     "attn.proj.bias": torch.zeros(192), "mlp.fc1.weight": torch.randn(768, 192) * 0.05,
+                     "mlp.fc1.bias": torch.zeros(768), "mlp.fc2.weight": torch.randn(192, 768) * 0.05,
+                     "mlp.fc2.bias": torch.zeros(192)}
+            weights |= {f"blocks.{i}.{name}": tensor for name, tensor in block.items()}
+        torch.save(weights, self.path / "vit.pth")
+        (self.path / "names.txt").write_text("a\nb\nc\nd\ne\n")
+        model = sparsight.load(self.path / "vit.pth", labels=str(self.path / "names.txt"), normalize="half")
+        self.assertEqual((model.classes, model.image_shape), (list("abcde"), (3, 32, 32)))
+        images = torch.rand(2, 3, 32, 32)
+        self.assertEqual(model(images).shape, (2, 5))
+        self.assertTrue(torch.compile(model, backend="eager")(images).equal(model(images)))
+
     def test_settings_and_pictures(self):
         one = sparsight.load(self.trained, "last", settings=["router.eval_k=1"])
         self.assertFalse(one(self.images).equal(sparsight.load(self.trained)(self.images)))

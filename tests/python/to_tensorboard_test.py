@@ -90,6 +90,12 @@ def main():
         (image,) = events.Images("val/class_expert/blocks.1.mlp")
         assert (image.width, image.height) == (16, 24), image
         follow(folder, whole)
+        for line in ({"kind": "eval", "layers": [1]}, {"kind": "train", "losses": [2]}, {"kind": "eval", "step": "x", "loss": 1},
+                     {"kind": "eval", "class_expert": {"a": [[1], [1, 2]]}}):
+            damaged = convert(folder, json.dumps(line) + "\n")
+            assert damaged.returncode == 1 and "metrics.jsonl:1 is not a record" in damaged.stderr, (line, damaged.stderr)
+        twice = subprocess.run([sys.executable, TOOL, folder / "run", folder / "run"], text=True, capture_output=True)
+        assert twice.returncode == 1 and "two runs are named run" in twice.stderr, twice.stderr
         damaged = convert(folder, "no JSON\n")
         assert damaged.returncode == 1 and "metrics.jsonl:1 is not JSON" in damaged.stderr, damaged.stderr
 

@@ -74,7 +74,10 @@ PassResult run_pass(AttackedModel& model, const Objective& objective, const Atta
   if (!with_gradient) return result;
   losses.sum().backward({}, /*retain_graph=*/false, /*create_graph=*/false, {{x}});
   model.count_gradients(x.size(0));
-  SPARSIGHT_CHECK(x.grad().defined());
+  if (!x.grad().defined())
+    fail(
+        "the logits do not depend on the pixels through differentiable operations; use an attack without gradients, "
+        "such as square");
   result.gradient = x.grad().detach();
   return result;
 }

@@ -12,6 +12,22 @@
 #include "sparsight/core/interrupt.h"
 
 namespace sparsight {
+namespace {
+
+// The gradient, with 0 where it is not finite.
+at::Tensor counted(const at::Tensor& gradient, GradientCounts& counts) {
+  const at::NoGradGuard no_grad;
+  // The largest magnitudes, which NaN and infinity reach, in one pass over memory.
+  const at::Tensor largest = at::linalg_vector_norm(gradient.detach().flatten(1), INFINITY, 1),
+                   finite = at::isfinite(largest);
+  counts.images += largest.size(0);
+  counts.zero += largest.eq(0).sum().item<int64_t>();
+  if (finite.all().item<bool>()) return gradient;
+  counts.not_finite += finite.logical_not().sum().item<int64_t>();
+  return gradient.nan_to_num(0, 0, 0);
+}
+
+}  // namespace
 
 int64_t ObservedModel::image_queries(int64_t image) const {
   const auto found = queries_.find(image);
@@ -21,19 +37,7 @@ int64_t ObservedModel::image_queries(int64_t image) const {
 void ObservedModel::set_counts(const AttackCounts& counts) {
   AttackedModel::set_counts(counts);
   queries_ = counts.queries;
-  gradients_ = counts.gradients;
-}
-
-at::Tensor ObservedModel::counted(const at::Tensor& gradient) {
-  const at::NoGradGuard no_grad;
-  // The largest magnitudes, which NaN and infinity reach, in one pass over memory.
-  const at::Tensor largest = at::linalg_vector_norm(gradient.detach().flatten(1), INFINITY, 1),
-                   finite = at::isfinite(largest);
-  gradients_.images += largest.size(0);
-  gradients_.zero += largest.eq(0).sum().item<int64_t>();
-  if (finite.all().item<bool>()) return gradient;
-  gradients_.not_finite += finite.logical_not().sum().item<int64_t>();
-  return gradient.nan_to_num(0, 0, 0);
+  *gradients_ = counts.gradients;
 }
 
 ModelOutput ObservedModel::passes(const at::Tensor& pixels, const AttackPass& pass) {
@@ -60,7 +64,7 @@ void ObservedModel::check_alone() const {
 ModelOutput ObservedModel::run(const at::Tensor& pixels, const AttackPass& pass) {
   if (interrupted()) fail("interrupted; run the same command again to go on with the images that are left");
   if (pixels.requires_grad() && at::GradMode::is_enabled())
-    pixels.register_hook([this](const at::Tensor& gradient) { return counted(gradient); });
+    pixels.register_hook([counts = gradients_](const at::Tensor& gradient) { return counted(gradient, *counts); });
   ModelOutput output = passes(pixels, pass);
   check_alone();
   if (!at::isfinite(output.logits.detach()).all().item<bool>())

@@ -2,6 +2,8 @@
 // attack on Ctrl-C.
 #pragma once
 
+#include <memory>
+
 #include "sparsight/attacks/attacked_model.h"
 
 namespace sparsight {
@@ -17,8 +19,8 @@ class ObservedModel : public AttackedModel {
   bool coupled() const override { return model_.coupled(); }
 
   int64_t image_queries(int64_t image) const;
-  const GradientCounts& gradients() const { return gradients_; }
-  AttackCounts counts() const override { return {cost(), queries_, gradients_}; }
+  const GradientCounts& gradients() const { return *gradients_; }
+  AttackCounts counts() const override { return {cost(), queries_, *gradients_}; }
   void set_counts(const AttackCounts& counts) override;
 
  protected:
@@ -29,12 +31,12 @@ class ObservedModel : public AttackedModel {
  private:
   void check_alone() const;
   ModelOutput passes(const at::Tensor& pixels, const AttackPass& pass);
-  at::Tensor counted(const at::Tensor& gradient);
 
   AttackedModel& model_;
   bool exact_;
   std::map<int64_t, int64_t> queries_;  // by image
-  GradientCounts gradients_;
+  // Shared with the hooks of graphs, which a model written in Python may keep for longer.
+  std::shared_ptr<GradientCounts> gradients_ = std::make_shared<GradientCounts>();
 };
 
 }  // namespace sparsight

@@ -11,7 +11,8 @@
 #include "sparsight/attacks/run/attack_identity.h"
 #include "sparsight/attacks/run/attack_summary.h"
 #include "sparsight/core/interrupt.h"
-#include "sparsight/core/json_text.h"
+#include "sparsight/core/json_fields.h"
+#include "sparsight/core/path_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/progress.h"
 #include "sparsight/io/atomic_file.h"
@@ -23,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t kMaxTransferBytes = 16 << 20;
 constexpr double kPixelRounding = 1e-5;  // of an image in fp32, in the range 0..1
 
 AttackRequest attack_on_source(const AttackRequest& request, const std::string& source) {
@@ -41,7 +43,8 @@ FooledImages read_fooled(const std::string& folder, int64_t images, const ImageS
   const std::string path = folder + "/adversarial.safetensors";
   const TensorFile file = read_safetensors(path);
   std::map<std::string, at::Tensor> found(file.tensors.begin(), file.tensors.end());
-  if (!found.contains("pixels") || !found.contains("label") || found["label"].dim() != 1)
+  if (!found.contains("pixels") || !found.contains("label") || !found["pixels"].is_floating_point() ||
+      found["label"].scalar_type() != at::kLong || found["label"].sizes() != at::IntArrayRef({images}))
     fail(printable(path), " has no images with one label each; attack the source again");
   const std::vector<int64_t> wanted{images, shape.channels, shape.height, shape.width};
   if (found["pixels"].sizes() != at::IntArrayRef(wanted))
@@ -62,7 +65,9 @@ class Evaluated {
                                         .seed = request.seed,
                                         .program = attacked_.program,
                                         .only_program = !request.weights.empty()}),
-        batch_(request.batch > 0 ? request.batch : shared_batch(attacked_.loaded)) {}
+        batch_(request.exact       ? 1
+               : request.batch > 0 ? request.batch
+                                   : shared_batch(attacked_.loaded)) {}
 
   const AttackedRun& attacked() const { return attacked_; }
   const AttackedImages& images() const { return images_; }
@@ -124,34 +129,50 @@ class Evaluated {
   int64_t clean_ = 0, robust_ = 0, after_ = 0;
 };
 
+// A folder holds the result of one pair of models and one attack.
+void check_earlier(const std::string& file, const Json& result) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return;
+  std::string problem;
+  const auto earlier = try_parse_checked_object(read_file(file, kMaxTransferBytes), problem);
+  const auto differs = [&](const char* key) { return member(*earlier, key) != result.at(key); };
+  if (!earlier || differs("attack") || differs("threat") || differs("images") ||
+      text(member(*earlier, "source"), "fingerprint") != text(result.at("source"), "fingerprint"))
+    fail(printable(file), " is of another attack or of another source; choose another folder with --out");
+}
+
 }  // namespace
 
 std::string transfer_folder(const AttackRequest& request, const std::string& source) {
   if (!request.out.empty()) return request.out;
-  return attack_folder(request) + "_from_" + plain_name(fs::path(source).lexically_normal().filename().string());
+  return attack_folder(request) + "_from_" + plain_name(fs::path(without_slashes_at_end(source)).filename().string());
 }
 
 Json run_transfer(const AttackRequest& request, const std::string& source, const OnAttackResult& on_result,
                   dist::Group& group) {
+  const AttackPlan plan = plan_attack(request);
+  Evaluated evaluated(request, plan);  // first: what is wrong with it is not to be found after hours of the attack
   const AttackRequest on_source = attack_on_source(request, source);
   const Json made = run_attack(on_source, {}, group);
   if (!group.leads()) return {};
-  const AttackPlan plan = plan_attack(request);
-  Evaluated evaluated(request, plan);
   const AttackedImages& images = evaluated.images();
   Json result = attack_description(request, plan, evaluated.attacked(), images);
   result["format"] = "sparsight-transfer";
   result["version"] = 1;
   result["images"] = images.size();
-  result["source"] = {{"path", printable(source)}, {"attack", printable(attack_folder(on_source))}};
-  for (const char* key : {"clean_accuracy", "robust_accuracy", "success_rate"}) result["source"][key] = made.at(key);
-  result["source"]["fingerprint"] = made.at("model").at("fingerprint");
+  result["attack"] = member(made, "attack");
+  result["source"] = {{"path", printable(source)},
+                      {"fingerprint", text(member(made, "model"), "fingerprint")},
+                      {"attack", printable(attack_folder(on_source))}};
+  for (const char* key : {"clean_accuracy", "robust_accuracy", "success_rate"})
+    result["source"][key] = member(made, key);
+  const std::string folder = transfer_folder(request, source), file = folder + "/transfer.json";
+  check_earlier(file, result);
   result.update(
       evaluated.evaluate(read_fooled(attack_folder(on_source), images.size(), evaluated.attacked().loaded.shape)));
   if (on_result) on_result(result);
-  const std::string folder = transfer_folder(request, source);
   create_folder(folder);
-  write_file_atomically(folder + "/transfer.json", checked_json_file(result));
+  write_file_atomically(file, checked_json_file(result));
   return result;
 }
 

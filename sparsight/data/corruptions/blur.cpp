@@ -71,6 +71,8 @@ void quantise(Picture& picture) {
 Picture defocus_blur(const Picture& picture, int severity, bool small, RandomStream&) {
   const Picture kernel = disk_kernel(kDisks[small][severity]);
   const int64_t radius = kernel.height / 2;
+  const std::vector<int64_t> rows = mirrored_line(picture.height, radius, mirrored_inside),
+                             columns = mirrored_line(picture.width, radius, mirrored_inside);
   Picture blurred(picture.channels, picture.height, picture.width);
   for (int64_t i = -radius; i <= radius; ++i)
     for (int64_t j = -radius; j <= radius; ++j) {
@@ -78,9 +80,9 @@ Picture defocus_blur(const Picture& picture, int severity, bool small, RandomStr
       if (weight == 0) continue;
       for (int64_t c = 0; c < picture.channels; ++c)
         for (int64_t y = 0; y < picture.height; ++y) {
-          const int64_t from = mirrored_inside(y + i, picture.height);
+          const int64_t from = rows[static_cast<size_t>(y + i + radius)];
           for (int64_t x = 0; x < picture.width; ++x)
-            blurred.at(c, y, x) += weight * picture.at(c, from, mirrored_inside(x + j, picture.width));
+            blurred.at(c, y, x) += weight * picture.at(c, from, columns[static_cast<size_t>(x + j + radius)]);
         }
     }
   return blurred;

@@ -57,7 +57,7 @@ Picture sheared(const Picture& picture, double corner, RandomStream& random) {
         const auto at = [&](size_t i) {
           return back[i][0] * static_cast<double>(x) + back[i][1] * static_cast<double>(y) + back[i][2];
         };
-        moved.at(c, y, x) = sample(picture, c, at(1), at(0));
+        moved.at(c, y, x) = sample(picture, c, at(1), at(0), mirrored_inside);
       }
   return moved;
 }
@@ -95,6 +95,16 @@ Picture box_resized(const Picture& picture, int64_t size, bool down) {
   return resized;
 }
 
+// A file in memory that TurboJPEG allocates.
+struct Encoded {
+  Encoded() = default;
+  Encoded(const Encoded&) = delete;
+  Encoded& operator=(const Encoded&) = delete;
+  ~Encoded() { tjFree(bytes); }
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+};
+
 }  // namespace
 
 Picture contrast(const Picture& picture, int severity, bool small, RandomStream&) {
@@ -114,7 +124,8 @@ Picture contrast(const Picture& picture, int severity, bool small, RandomStream&
 
 Picture elastic_transform(const Picture& picture, int severity, bool small, RandomStream& random) {
   const Elastic& elastic = kElastic[small][severity];
-  const auto side = static_cast<double>(std::min(picture.height, picture.width));
+  // ImageNet-C means images of 244 pixels, but has 224.
+  const double side = static_cast<double>(std::min(picture.height, picture.width)) * (small ? 1 : 244. / 224);
   const Picture sheared_picture = sheared(picture, elastic.corner * side, random);
   const Picture dx = smooth_moves(picture, elastic.move * side, elastic.smooth * side, random),
                 dy = smooth_moves(picture, elastic.move * side, elastic.smooth * side, random);
@@ -145,16 +156,15 @@ Picture jpeg_compression(const Picture& picture, int severity, bool small, Rando
       bytes[static_cast<size_t>(p * picture.channels + c)] = static_cast<uint8_t>(
           std::clamp(picture.values[static_cast<size_t>(c * picture.positions() + p)], 0.0F, 1.0F) * 255 + 0.5F);
   const std::unique_ptr<void, int (*)(void*)> compressor(tjInitCompress(), tjDestroy);
-  unsigned char* encoded = nullptr;
-  unsigned long size = 0;
-  if (!compressor || tjCompress2(compressor.get(), bytes.data(), static_cast<int>(picture.width), 0,
-                                 static_cast<int>(picture.height), colour ? TJPF_RGB : TJPF_GRAY, &encoded, &size,
-                                 colour ? TJSAMP_420 : TJSAMP_GRAY, kQuality[small][severity], TJFLAG_ACCURATEDCT) != 0)
+  Encoded encoded;
+  if (!compressor ||
+      tjCompress2(compressor.get(), bytes.data(), static_cast<int>(picture.width), 0, static_cast<int>(picture.height),
+                  colour ? TJPF_RGB : TJPF_GRAY, &encoded.bytes, &encoded.size, colour ? TJSAMP_420 : TJSAMP_GRAY,
+                  kQuality[small][severity], TJFLAG_ACCURATEDCT) != 0)
     fail("an image could not be compressed as JPEG");
-  const std::unique_ptr<unsigned char, void (*)(unsigned char*)> kept(encoded, tjFree);
   const std::unique_ptr<void, int (*)(void*)> decompressor(tjInitDecompress(), tjDestroy);
   if (!decompressor ||
-      tjDecompress2(decompressor.get(), encoded, size, bytes.data(), static_cast<int>(picture.width), 0,
+      tjDecompress2(decompressor.get(), encoded.bytes, encoded.size, bytes.data(), static_cast<int>(picture.width), 0,
                     static_cast<int>(picture.height), colour ? TJPF_RGB : TJPF_GRAY, TJFLAG_ACCURATEDCT) != 0)
     fail("a compressed image could not be read again");
   Picture compressed(picture.channels, picture.height, picture.width);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 namespace sparsight::corruptions {
 namespace {
@@ -49,33 +50,42 @@ int64_t mirrored_inside(int64_t position, int64_t size) {
   return inside < size ? inside : period - inside;
 }
 
-float sample(const Picture& picture, int64_t channel, double y, double x) {
+float sample(const Picture& picture, int64_t channel, double y, double x, int64_t (*mirror)(int64_t, int64_t)) {
   const double top = std::floor(y), left = std::floor(x);
   const double down = y - top, right = x - left;
-  const int64_t y0 = mirrored(static_cast<int64_t>(top), picture.height),
-                y1 = mirrored(static_cast<int64_t>(top) + 1, picture.height),
-                x0 = mirrored(static_cast<int64_t>(left), picture.width),
-                x1 = mirrored(static_cast<int64_t>(left) + 1, picture.width);
+  const int64_t y0 = mirror(static_cast<int64_t>(top), picture.height),
+                y1 = mirror(static_cast<int64_t>(top) + 1, picture.height),
+                x0 = mirror(static_cast<int64_t>(left), picture.width),
+                x1 = mirror(static_cast<int64_t>(left) + 1, picture.width);
   const double above = (1 - right) * picture.at(channel, y0, x0) + right * picture.at(channel, y0, x1);
   const double below = (1 - right) * picture.at(channel, y1, x0) + right * picture.at(channel, y1, x1);
   return static_cast<float>((1 - down) * above + down * below);
 }
 
+std::vector<int64_t> mirrored_line(int64_t size, int64_t reach, int64_t (*mirror)(int64_t, int64_t)) {
+  std::vector<int64_t> line;
+  for (int64_t i = -reach; i < size + reach; ++i) line.push_back(mirror(i, size));
+  return line;
+}
+
 Picture gaussian_blurred(const Picture& picture, double sigma, double truncate) {
   if (sigma <= 0) return picture;
   const std::vector<double> kernel = gaussian_kernel(sigma, truncate);
-  const auto radius = static_cast<int64_t>(kernel.size() / 2);
+  const auto reach = static_cast<int64_t>(kernel.size() / 2);
   const auto blur = [&](const Picture& from, bool down) {
+    const int64_t size = down ? from.height : from.width, others = down ? from.width : from.height;
+    const std::vector<int64_t> line = mirrored_line(size, reach, mirrored);
+    std::vector<double> values(line.size());
     Picture to(from.channels, from.height, from.width);
     for (int64_t c = 0; c < from.channels; ++c)
-      for (int64_t y = 0; y < from.height; ++y)
-        for (int64_t x = 0; x < from.width; ++x) {
-          double sum = 0;
-          for (int64_t i = -radius; i <= radius; ++i)
-            sum += kernel[static_cast<size_t>(i + radius)] *
-                   (down ? from.at(c, mirrored(y + i, from.height), x) : from.at(c, y, mirrored(x + i, from.width)));
-          to.at(c, y, x) = static_cast<float>(sum);
+      for (int64_t other = 0; other < others; ++other) {
+        for (size_t i = 0; i < line.size(); ++i)
+          values[i] = down ? from.at(c, line[i], other) : from.at(c, other, line[i]);
+        for (int64_t i = 0; i < size; ++i) {
+          const double sum = std::inner_product(kernel.begin(), kernel.end(), values.begin() + i, 0.0);
+          (down ? to.at(c, i, other) : to.at(c, other, i)) = static_cast<float>(sum);
         }
+      }
     return to;
   };
   return blur(blur(picture, true), false);

@@ -24,8 +24,12 @@ void clip(Picture& picture);  // to 0..1
 int64_t mirrored(int64_t position, int64_t size);
 int64_t mirrored_inside(int64_t position, int64_t size);
 
+// The positions -reach .. size + reach - 1, mirrored.
+std::vector<int64_t> mirrored_line(int64_t size, int64_t reach, int64_t (*mirror)(int64_t, int64_t));
+
 // The value at a place between pixels, bilinear; outside the image it is mirrored.
-float sample(const Picture& picture, int64_t channel, double y, double x);
+float sample(const Picture& picture, int64_t channel, double y, double x,
+             int64_t (*mirror)(int64_t, int64_t) = mirrored);
 
 // Gaussian blur with a kernel up to `truncate` sigmas, the image mirrored at its border; sigma 0: the image itself.
 Picture gaussian_blurred(const Picture& picture, double sigma, double truncate = 4);

@@ -93,7 +93,7 @@ Picture snow(const Picture& picture, int severity, bool small, RandomStream& ran
 // A bluish haze with bright ridges where a fractal surface crosses its middle height, as ice flowers have; on average
 // as bright as the paper's photos of frost.
 Picture frost(const Picture& picture, int severity, bool small, RandomStream& random) {
-  constexpr float kTint[3] = {.85F, 1, 1.08F};
+  constexpr float kTint[3] = {.85F, 1, 1.08F}, kGreyTint = .96F;  // its luma
   const Frost& kind = kFrost[small][severity];
   const Picture surface = plasma_for(picture, 1.6, random), haze = plasma_for(picture, 2.5, random);
   Picture frozen = picture;
@@ -102,7 +102,8 @@ Picture frost(const Picture& picture, int severity, bool small, RandomStream& ra
       for (int64_t x = 0; x < picture.width; ++x) {
         const float ridge = 1 - 2 * std::abs(surface.at(0, y, x) - 0.5F);
         const float ice = 0.33F + 0.31F * haze.at(0, y, x) + 0.38F * ridge * ridge * ridge * ridge;
-        frozen.at(c, y, x) = kind.image * picture.at(c, y, x) + kind.ice * kTint[std::min<int64_t>(c, 2)] * ice;
+        frozen.at(c, y, x) = kind.image * picture.at(c, y, x) +
+                             kind.ice * (picture.channels < 3 ? kGreyTint : kTint[std::min<int64_t>(c, 2)]) * ice;
       }
   return frozen;
 }

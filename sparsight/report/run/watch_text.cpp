@@ -25,6 +25,21 @@ std::optional<double> steps_per_second(const std::vector<Json>& train) {
   return steps > 0 && seconds > 0 ? std::optional(steps / seconds) : std::nullopt;
 }
 
+// From the steps of an epoch, of which records in the middle of one show too many.
+std::optional<double> total_steps(const RunMetrics& log, const Json& config) {
+  std::optional<double> of_epoch;
+  for (const std::vector<Json>* records : {&log.train, &log.evals})
+    for (const Json& record : *records)
+      if (const double epoch = number(record, "epoch").value_or(0); epoch > 0) {
+        const double steps = number(record, "step").value_or(0) / epoch;
+        of_epoch = std::min(of_epoch.value_or(steps), steps);
+      }
+  const double epochs = number(member(config, "train"), "epochs").value_or(0),
+               most = number(member(config, "train"), "max_steps").value_or(0);
+  if (!of_epoch || epochs <= 0) return most > 0 ? std::optional(most) : std::nullopt;
+  return most > 0 ? std::min(most, epochs * *of_epoch) : epochs * *of_epoch;
+}
+
 std::string progress_line(const RunMetrics& log, const Json& config) {
   const Json& last = log.train.back();
   const double step = number(last, "step").value_or(0), epoch = number(last, "epoch").value_or(0),
@@ -35,13 +50,9 @@ std::string progress_line(const RunMetrics& log, const Json& config) {
   const auto speed = steps_per_second(log.train);
   if (speed) line += cat(", ", fixed(*speed, 1), " steps/s");
   if (!log.done.is_null()) return line + ", finished";
-  // Records at the end of an epoch say how many steps one has.
-  for (const Json& record : log.evals) {
-    const double done = number(record, "epoch").value_or(0), at = number(record, "step").value_or(0);
-    if (!speed || done <= 0 || epochs <= done) continue;
-    return cat(line, ", about ", duration(std::max(0.0, (at / done * epochs - step) / *speed)), " left");
-  }
-  return line;
+  const auto total = total_steps(log, config);
+  if (!speed || !total || *total <= step) return line;
+  return cat(line, ", about ", duration((*total - step) / *speed), " left");
 }
 
 std::vector<double> history(const std::vector<Json>& records, const char* key) {
@@ -66,7 +77,7 @@ void add_curves(Rows& rows, const RunMetrics& log) {
   }
 }
 
-void add_experts(Rows& rows, const Json& layers) {
+void add_expert_loads(Rows& rows, const Json& layers) {
   for (const Json& layer : layers) {
     const std::vector<double> load = numbers(member(layer, "load"));
     if (!load.empty())
@@ -99,7 +110,7 @@ std::string watch_text(const RunMetrics& log, const Json& config) {
   Rows rows(1, {"", "", "now", ""});
   add_curves(rows, log);
   const Json last = final_eval(log, /*with_layers=*/true);
-  if (!last.is_null()) add_experts(rows, member(last, "layers"));
+  if (!last.is_null()) add_expert_loads(rows, member(last, "layers"));
   std::string all = progress_line(log, config) + "\n" + aligned(rows);
   for (const std::string& line : find_collapse(log, config)) all += line + "\n";
   return all;

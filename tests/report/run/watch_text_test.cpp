@@ -39,6 +39,10 @@ TEST(WatchText, SaysHowFarARunIs) {
   EXPECT_TRUE(has(text, "40.00 %")) << text;
   EXPECT_TRUE(has(text, "best 50.00 %")) << text;
   EXPECT_TRUE(has(text, "4 experts")) << text;
+  EXPECT_TRUE(has(watch_text(sort_metrics(records), {{"train", {{"epochs", 10}, {"max_steps", 60}}}}), "10 s left"));
+  // An evaluation in the middle of an epoch: step 25 of epoch 2.
+  records.push_back(train(25, 1, 6.25));
+  EXPECT_TRUE(has(watch_text(sort_metrics(records), config), "about 19 s left"));
   records.push_back({{"kind", "done"}, {"step", 20}});
   EXPECT_TRUE(has(watch_text(sort_metrics(records), config), "4.0 steps/s, finished"));
   EXPECT_EQ(watch_text(sort_metrics({}), config), "no step is recorded yet\n");
