@@ -7,8 +7,11 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <sstream>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "cli/output.h"
 #include "sparsight/core/config.h"
@@ -49,6 +52,14 @@ class Screen {
   int64_t lines_ = 0;
 };
 
+// What changes when records are added: a log may have gigabytes, and is read again only then. The default: no log.
+using LogState = std::pair<std::uintmax_t, std::filesystem::file_time_type>;
+LogState log_state(const std::string& path) {
+  std::error_code error;
+  const LogState state{std::filesystem::file_size(path, error), std::filesystem::last_write_time(path, error)};
+  return error ? LogState() : state;
+}
+
 }  // namespace
 
 void run_watch(const WatchArguments& arguments) {
@@ -56,11 +67,15 @@ void run_watch(const WatchArguments& arguments) {
   const Json config = Config::from_file(run.config()).tree();
   Screen screen;
   std::string warned;
+  std::optional<LogState> shown;
   while (true) {
     const bool last = arguments.once || run.is_done();  // before the last look at its records
-    const RunMetrics log = std::filesystem::exists(run.metrics()) ? read_run_metrics(run.metrics()) : RunMetrics();
-    if (log.damage != warned) log_warning(warned = log.damage);
-    screen.show(watch_text(log, config));
+    if (const LogState state = log_state(run.metrics()); last || state != shown) {
+      const RunMetrics log = state == LogState() ? RunMetrics() : read_run_metrics(run.metrics());
+      if (log.damage != warned) log_warning(warned = log.damage);
+      screen.show(watch_text(log, config));
+      shown = state;
+    }
     if (last) return;
     std::this_thread::sleep_for(std::chrono::duration<double>(arguments.every));
   }

@@ -26,6 +26,7 @@ class LoadedModel(torch.nn.Module):
         self.step, self.weights, self.path = info["step"], info["weights"], info["path"]
         self.aux_loss = torch.zeros(())
         self._passes, self._seed = 0, int(seed)
+        self._run = torch.compiler.disable(self._forward)  # made once: here, and not when the package is imported
         self._own = []  # (the tables of a module that have it, its name there, the tensor that the library computes with)
         for i, (name, tensor) in enumerate(zip(self._native.names(), self._native.tensors())):
             self._register(name, tensor, i < info["parameters"])
@@ -47,7 +48,7 @@ class LoadedModel(torch.nn.Module):
         self._own.append((module._parameters if is_parameter else module._buffers, last, tensor))
 
     def forward(self, images):
-        return torch.compiler.disable(self._forward)(images)
+        return self._run(images)
 
     def _forward(self, images):
         for table, name, tensor in self._own:

@@ -1,4 +1,9 @@
 // attack --transfer-from: images that fool one model, evaluated on another.
+#include <limits>
+
+#include <ATen/TensorOperators.h>
+
+#include "sparsight/io/safetensors.h"
 #include "tests/e2e/attack_fixture.h"
 #include "tests/e2e/output.h"
 
@@ -60,6 +65,18 @@ TEST_F(AttackTransfer, AFolderHoldsOneResult) {
   const ProgramResult exact =
       attack("--attack fgsm --eps 16/255 --exact --out " + at("exact") + " --transfer-from " + at("wider"));
   EXPECT_EQ(exact.exit_code, 0) << exact.err;
+}
+
+TEST_F(AttackTransfer, RefusesImagesThatAreNoNumbers) {
+  const std::string how = "--attack fgsm --eps 16/255 --out " + at("nan") + " --transfer-from " + at("wider");
+  result(how);
+  const std::string path = at("nan/source/adversarial.safetensors");
+  TensorFile file = read_safetensors(path);
+  for (auto& [name, tensor] : file.tensors)
+    if (name == "pixels") tensor = tensor * std::numeric_limits<float>::quiet_NaN();
+  write_safetensors(path, file);
+  const ProgramResult damaged = attack(how);
+  EXPECT_EQ(damaged.exit_code, 1) << damaged.out;
 }
 
 TEST_F(AttackTransfer, RefusesOtherImagesAndLists) {

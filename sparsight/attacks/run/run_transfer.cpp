@@ -97,8 +97,9 @@ class Evaluated {
 
   void add(const AttackBatch& batch, const at::Tensor& fooled, const at::Tensor& label) {
     const at::Tensor pixels = fooled.to(batch.pixels.scalar_type());
-    if (!label.equal(batch.labels.label) || largest_perturbation(pixels, batch.pixels, plan_.threat.norm) >
-                                                plan_.threat.epsilon * (1 + kPixelRounding) + kPixelRounding)
+    const double bound = plan_.threat.epsilon * (1 + kPixelRounding) + kPixelRounding;
+    // Not within the bound rather than beyond it: NaN is neither.
+    if (!label.equal(batch.labels.label) || !(largest_perturbation(pixels, batch.pixels, plan_.threat.norm) <= bound))
       fail(
           "the two models get different images: their data, split and evaluation transforms must be the same, but for "
           "the normalisation");
