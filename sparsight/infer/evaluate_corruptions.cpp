@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sparsight/core/config.h"
+#include "sparsight/core/named_once.h"
 #include "sparsight/data/corruptions/corruptions.h"
 #include "sparsight/eval/statistics.h"
 #include "sparsight/infer/evaluation_setup.h"
@@ -17,17 +18,9 @@ using corruptions::Corruption;
 
 constexpr int64_t kImageNetClasses = 1000;
 
-template <class Value>
-void refuse_repeats(const std::vector<Value>& values, const char* flag) {
-  for (size_t i = 0; i < values.size(); ++i)
-    if (std::find(values.begin(), values.begin() + static_cast<int64_t>(i), values[i]) !=
-        values.begin() + static_cast<int64_t>(i))
-      fail_usage(flag, " names ", values[i], " twice");
-}
-
 std::vector<Corruption> chosen_corruptions(const std::vector<std::string>& names) {
   if (names.empty()) return corruptions::all_corruptions();
-  refuse_repeats(names, "--corrupt");
+  check_named_once(names, "corruption");
   std::vector<Corruption> chosen;
   for (const std::string& name : names) chosen.push_back(corruptions::find_corruption(name));
   return chosen;
@@ -38,7 +31,7 @@ std::vector<int64_t> chosen_severities(std::vector<int64_t> given) {
     given.resize(corruptions::kSeverities);
     std::iota(given.begin(), given.end(), 1);
   }
-  refuse_repeats(given, "--severity");
+  check_named_once(given, "severity");
   for (const int64_t severity : given)
     if (severity < 1 || severity > corruptions::kSeverities)
       fail_usage("a severity must be 1 to ", corruptions::kSeverities, ", got ", severity);

@@ -119,8 +119,9 @@ TEST_F(EvalVerb, RefusesCorruptionsThatDoNotExist) {
   expect_failure(eval(run(), {"--corrupt", "fog", "--severity", "6"}), 2, "a severity must be 1 to 5, got 6");
   expect_failure(eval(run(), {"--corrupt", "fog", "--records", folder_->path("records")}), 2, "leave out --records");
   expect_failure(eval(run(), {"--severity", "3"}), 2, "--corrupt");
-  expect_failure(eval(run(), {"--corrupt", "fog,fog"}), 2, "--corrupt names fog twice");
-  expect_failure(eval(run(), {"--corrupt", "fog", "--severity", "1,1"}), 2, "--severity names 1 twice");
+  expect_failure(eval(run(), {"--corrupt", "fog,fog"}), 2, "the corruption fog is named twice; give each once");
+  expect_failure(eval(run(), {"--corrupt", "fog", "--severity", "1,1"}), 2,
+                 "the severity 1 is named twice; give each once");
   expect_failure(eval(run(), {"--corrupt", "all,fog"}), 2, "--corrupt takes all alone");
 }
 
