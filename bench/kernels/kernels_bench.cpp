@@ -13,7 +13,7 @@ const bool registered = [] {
       benchmark::RegisterBenchmark(
           ("kernels/" + example.name + "/" + level).c_str(), [level, example](benchmark::State& state) {
             set_isa(level);
-            for (auto _ : state) example.run(kernels());
+            for (auto _ : state) example.run();
             set_isa("");
             state.counters["operations"] =
                 benchmark::Counter(example.operations, benchmark::Counter::kIsIterationInvariantRate);

@@ -1,5 +1,6 @@
-// An example call of every kernel of kernels.inc: tests run them at each level (tests/kernels/every_kernel_test.cpp),
-// and benchmarks time them (bench/kernels/kernels_bench.cpp). A kernel without an example does not compile there.
+// An example call of every kernel of kernels.inc and training_kernels.inc: tests run them at each level
+// (tests/kernels/every_kernel_test.cpp), and benchmarks time them (bench/kernels/kernels_bench.cpp). A kernel without
+// an example does not compile there.
 #pragma once
 
 #include <cmath>
@@ -18,7 +19,7 @@ namespace sparsight::cpu {
 struct KernelExample {
   std::string name;
   double operations = 0;                       // multiply-adds counted twice, or elements, of one call
-  std::function<void(const Kernels&)> run;     // may be called again
+  std::function<void()> run;                   // at the active level; may be called again
   std::function<std::vector<float>()> result;  // of the last call
   double tolerance = 1e-5;                     // between levels, as a share of the largest number; 0: the same bits
 };
@@ -46,12 +47,11 @@ inline std::function<std::vector<float>()> read_numbers(const float* first, int6
   return [first, count] { return std::vector<float>(first, first + count); };
 }
 
-// run: called with the kernels of a level. The arrays live as long as the example.
+// The arrays live as long as the example.
 template <class Run>
 KernelExample example(std::shared_ptr<Arrays> arrays, double operations, Run run,
                       std::function<std::vector<float>()> result, double tolerance = 1e-5) {
-  return {"", operations, [arrays = std::move(arrays), run](const Kernels& k) { run(k); }, std::move(result),
-          tolerance};
+  return {"", operations, [arrays = std::move(arrays), run] { run(); }, std::move(result), tolerance};
 }
 
 constexpr int64_t kRow = 1000;  // no multiple of a vector
@@ -60,13 +60,13 @@ inline KernelExample product() {
   constexpr int64_t m = 100, n = 200, k = 300;
   auto arrays = std::make_shared<Arrays>();
   float *a = arrays->add(m * kBlockLd), *b = arrays->add(k * n), *bias = arrays->add(n), *c = arrays->add(m * n);
-  const auto run = [=, space = std::make_shared<Workspace>()](const Kernels& kernels) {
+  const auto run = [=, space = std::make_shared<Workspace>()] {
     Gemm p;
     p.m = m, p.n = n, p.k = k;
     p.a = a, p.a_block = m * kBlockLd;
     p.b = b, p.b_ld = n, p.bias = bias;
     p.c = c, p.c_ld = n;
-    kernels.product(p, space->floats(kernels.panel_floats));
+    kernels().product(p, space->floats(kernels().panel_floats));
   };
   return example(arrays, 2.0 * m * n * k, run, read_numbers(c, m * n));
 }
@@ -75,7 +75,7 @@ inline KernelExample activate() {
   auto arrays = std::make_shared<Arrays>();
   float *x = arrays->add(kRow, 4), *y = arrays->add(kRow), *slope = arrays->add(kRow);
   return example(
-      arrays, kRow, [=](const Kernels& k) { k.activate(Activation::gelu, x, y, slope, kRow); }, read_numbers(y, kRow));
+      arrays, kRow, [=] { kernels().activate(Activation::gelu, x, y, slope, kRow); }, read_numbers(y, kRow));
 }
 
 inline KernelExample activate_backward() {
@@ -83,9 +83,9 @@ inline KernelExample activate_backward() {
   float *x = arrays->add(kRow, 4), *upstream = arrays->add(kRow), *grad = arrays->add(kRow), *y = arrays->add(kRow);
   return example(
       arrays, kRow,
-      [=](const Kernels& k) {
+      [=] {
         std::copy_n(upstream, kRow, grad);
-        k.activate_backward(Activation::gelu, x, 0.7F, grad, y, kRow);
+        training_kernels().activate_backward(Activation::gelu, x, 0.7F, grad, y, kRow);
       },
       read_numbers(grad, kRow));
 }
@@ -95,9 +95,9 @@ inline KernelExample multiply() {
   float *x = arrays->add(kRow), *from = arrays->add(kRow), *y = arrays->add(kRow);
   return example(
       arrays, kRow,
-      [=](const Kernels& k) {
+      [=] {
         std::copy_n(from, kRow, y);
-        k.multiply(x, y, kRow);
+        kernels().multiply(x, y, kRow);
       },
       read_numbers(y, kRow), 0);
 }
@@ -108,15 +108,14 @@ inline KernelExample scaled_sum() {
   const std::vector<float> gates{0.5F, -1.5F, 2};
   float* y = arrays->add(kRow);
   return example(
-      arrays, 3 * kRow, [=](const Kernels& k) { k.scaled_sum(rows.data(), gates.data(), 3, y, kRow); },
-      read_numbers(y, kRow));
+      arrays, 3 * kRow, [=] { kernels().scaled_sum(rows.data(), gates.data(), 3, y, kRow); }, read_numbers(y, kRow));
 }
 
 inline KernelExample dot() {
   auto arrays = std::make_shared<Arrays>();
   float *x = arrays->add(kRow), *y = arrays->add(kRow), *sum = arrays->add(1);
   return example(
-      arrays, 2 * kRow, [=](const Kernels& k) { *sum = k.dot(x, y, kRow); }, read_numbers(sum, 1), 1e-4);
+      arrays, 2 * kRow, [=] { *sum = kernels().dot(x, y, kRow); }, read_numbers(sum, 1), 1e-4);
 }
 
 inline KernelExample add_scaled() {
@@ -124,9 +123,9 @@ inline KernelExample add_scaled() {
   float *x = arrays->add(kRow), *from = arrays->add(kRow), *y = arrays->add(kRow);
   return example(
       arrays, 2 * kRow,
-      [=](const Kernels& k) {
+      [=] {
         std::copy_n(from, kRow, y);
-        k.add_scaled(0.3F, x, y, kRow);
+        kernels().add_scaled(0.3F, x, y, kRow);
       },
       read_numbers(y, kRow));
 }
@@ -135,8 +134,7 @@ inline KernelExample layer_norm() {
   auto arrays = std::make_shared<Arrays>();
   float *x = arrays->add(kRow, 3, 5), *weight = arrays->add(kRow), *bias = arrays->add(kRow), *y = arrays->add(kRow);
   return example(
-      arrays, 8 * kRow, [=](const Kernels& k) { k.layer_norm(x, weight, bias, 1e-6F, kRow, y, kBlock); },
-      read_numbers(y, kRow));
+      arrays, 8 * kRow, [=] { kernels().layer_norm(x, weight, bias, 1e-6F, kRow, y, kBlock); }, read_numbers(y, kRow));
 }
 
 inline KernelExample layer_norm_backward() {
@@ -145,9 +143,9 @@ inline KernelExample layer_norm_backward() {
         *of_weight = arrays->add(kRow), *of_bias = arrays->add(kRow);
   return example(
       arrays, 8 * kRow,
-      [=](const Kernels& k) {
+      [=] {
         std::fill_n(of_weight, kRow, 0.0F), std::fill_n(of_bias, kRow, 0.0F);
-        k.layer_norm_backward({x, grad, weight, nullptr, {0.1F, 1.7F}, kRow}, y, of_weight, of_bias);
+        training_kernels().layer_norm_backward({x, grad, weight, nullptr, {0.1F, 1.7F}, kRow}, y, of_weight, of_bias);
       },
       read_numbers(y, kRow));
 }
@@ -156,7 +154,7 @@ inline KernelExample softmax() {
   auto arrays = std::make_shared<Arrays>();
   float *x = arrays->add(kRow, 5), *y = arrays->add(kRow);
   return example(
-      arrays, 5 * kRow, [=](const Kernels& k) { k.softmax(x, y, kRow); }, read_numbers(y, kRow));
+      arrays, 5 * kRow, [=] { kernels().softmax(x, y, kRow); }, read_numbers(y, kRow));
 }
 
 inline KernelExample cross_entropy() {
@@ -164,9 +162,9 @@ inline KernelExample cross_entropy() {
   float *x = arrays->add(kRow, 5), *loss = arrays->add(3);
   return example(
       arrays, 5 * kRow,
-      [=](const Kernels& k) {
+      [=] {
         SoftmaxMoments moments{};
-        loss[0] = k.cross_entropy({x, nullptr, 7, 0.9F, 0.1F / kRow, kRow}, &moments);
+        loss[0] = training_kernels().cross_entropy({x, nullptr, 7, 0.9F, 0.1F / kRow, kRow}, &moments);
         loss[1] = moments.max, loss[2] = moments.scale * kRow;
       },
       read_numbers(loss, 3));
@@ -177,11 +175,11 @@ inline KernelExample cross_entropy_backward() {
   float *x = arrays->add(kRow, 5), *grad = arrays->add(kRow);
   return example(
       arrays, 5 * kRow,
-      [=](const Kernels& k) {
+      [=] {
         const CrossEntropyRow row{x, nullptr, 7, 0.9F, 0.1F / kRow, kRow};
         SoftmaxMoments moments{};
-        k.cross_entropy(row, &moments);
-        k.cross_entropy_backward(row, moments, 1, grad);
+        training_kernels().cross_entropy(row, &moments);
+        training_kernels().cross_entropy_backward(row, moments, 1, grad);
       },
       read_numbers(grad, kRow));
 }
@@ -196,11 +194,11 @@ struct AttentionArrays {
   AttentionHead head() const {
     return {qkv, qkv + kSize, qkv + 2 * kSize, 3 * kSize, kTokens, kSize, 1 / std::sqrt(static_cast<float>(kSize))};
   }
-  void forward(const Kernels& k) const {
+  void forward() const {
     AttentionForward p;
     p.head = head(), p.count = kTokens;
     p.out = out, p.out_ld = kSize, p.log_sum = log_sum, p.scratch = scratch;
-    k.attention_forward(p);
+    kernels().attention_forward(p);
   }
 };
 
@@ -208,8 +206,7 @@ inline KernelExample attention_forward() {
   const AttentionArrays a;
   constexpr double kWork = 4.0 * AttentionArrays::kTokens * AttentionArrays::kTokens * AttentionArrays::kSize;
   return example(
-      a.arrays, kWork, [a](const Kernels& k) { a.forward(k); },
-      read_numbers(a.out, AttentionArrays::kTokens * AttentionArrays::kSize));
+      a.arrays, kWork, [a] { a.forward(); }, read_numbers(a.out, AttentionArrays::kTokens * AttentionArrays::kSize));
 }
 
 inline KernelExample attention_backward() {
@@ -217,14 +214,14 @@ inline KernelExample attention_backward() {
   constexpr int64_t kTokens = AttentionArrays::kTokens, kSize = AttentionArrays::kSize;
   return example(
       a.arrays, 14.0 * kTokens * kTokens * kSize,
-      [a](const Kernels& k) {
-        a.forward(k);
+      [a] {
+        a.forward();
         AttentionBackward p;
         p.head = a.head(), p.queries = kTokens;
         p.out = a.out, p.out_grad = a.grad, p.out_ld = kSize, p.log_sum = a.log_sum;
         p.q_grad = a.qkv_grad, p.k_grad = a.qkv_grad + kSize, p.v_grad = a.qkv_grad + 2 * kSize;
         p.scratch = a.scratch;
-        k.attention_backward(p);
+        training_kernels().attention_backward(p);
       },
       read_numbers(a.qkv_grad, kTokens * 3 * kSize));
 }
@@ -235,11 +232,11 @@ inline KernelExample adam() {
         *v = arrays->add(kRow), *average = arrays->add(kRow);
   return example(
       arrays, 12 * kRow,
-      [=](const Kernels& k) {
+      [=] {
         std::copy_n(from, kRow, value);
         std::fill_n(m, kRow, 0.1F), std::fill_n(v, kRow, 0.2F), std::fill_n(average, kRow, 0.3F);
-        k.adam({1, 0.01F, 0.99F, 0.9F, 0.1F, 0.99F, 0.01F, 1, 1e-8F, -0.01F, 0.1F},
-               {value, gradient, m, v, average, kRow});
+        training_kernels().adam({1, 0.01F, 0.99F, 0.9F, 0.1F, 0.99F, 0.01F, 1, 1e-8F, -0.01F, 0.1F},
+                                {value, gradient, m, v, average, kRow});
       },
       read_numbers(value, kRow));
 }
@@ -255,13 +252,13 @@ inline KernelExample convolve() {
   for (int64_t i = 0; i < m; ++i) rows.push_back(x + i * k), to.push_back(i * n);
   return example(
       arrays, 2.0 * m * n * k,
-      [=](const Kernels& kernels) {
+      [=] {
         ConvProduct p;
         p.m = m, p.n = n, p.a = rows.data(), p.c_rows = to.data();
         p.runs = 1, p.run = k, p.run_stride = k;
         p.b = panels, p.b_panel = k * kPanelColumns;
         p.bias = bias, p.c = y, p.relu = true;
-        kernels.convolve(p);
+        kernels().convolve(p);
       },
       read_numbers(y, m * n));
 }
@@ -271,8 +268,8 @@ inline KernelExample scale_shift() {
   float *x = arrays->add(kRow), *scale = arrays->add(100), *shift = arrays->add(100), *y = arrays->add(kRow);
   return example(
       arrays, 2 * kRow,
-      [=](const Kernels& k) {
-        k.scale_shift({x, scale, shift, nullptr, y, 10, 100, 100, true});
+      [=] {
+        kernels().scale_shift({x, scale, shift, nullptr, y, 10, 100, 100, true});
       },
       read_numbers(y, kRow));
 }
@@ -283,8 +280,8 @@ inline KernelExample pack_panels() {
   float *matrix = arrays->add(kDepth * kColumns), *panels = arrays->add(kPanels * kDepth * kPanelColumns);
   return example(
       arrays, kDepth * kColumns,
-      [=](const Kernels& k) {
-        k.pack_panels({matrix, kDepth, true, kDepth, kColumns, WeightType::fp32, panels});
+      [=] {
+        kernels().pack_panels({matrix, kDepth, true, kDepth, kColumns, WeightType::fp32, panels});
       },
       read_numbers(panels, kPanels * kDepth * kPanelColumns), 0);
 }
@@ -294,8 +291,8 @@ inline KernelExample random_bits() {
   const auto bits = std::make_shared<std::vector<uint8_t>>(kBlocks / 2);
   return example(
       std::make_shared<Arrays>(), 4 * kBlocks,
-      [=](const Kernels& k) {
-        k.random_bits({42, 7, 1000, kBlocks, uint64_t{3} << 30, bits->data()});
+      [=] {
+        training_kernels().random_bits({42, 7, 1000, kBlocks, uint64_t{3} << 30, bits->data()});
       },
       [=] { return std::vector<float>(bits->begin(), bits->end()); }, 0);
 }
@@ -307,9 +304,9 @@ inline KernelExample drop() {
   float *from = arrays->add(kRow), *x = arrays->add(kRow);
   return example(
       arrays, kRow,
-      [=](const Kernels& k) {
+      [=] {
         std::copy_n(from, kRow, x);
-        k.drop(bits.data(), 1.25F, x, kRow);
+        kernels().drop(bits.data(), 1.25F, x, kRow);
       },
       read_numbers(x, kRow), 0);
 }
@@ -322,6 +319,7 @@ inline std::vector<KernelExample> kernel_examples() {
   all.push_back(examples::entry());                       \
   all.back().name = #entry;
 #include "sparsight/kernels/kernels.inc"
+#include "sparsight/kernels/training_kernels.inc"
 #undef KERNEL
   return all;
 }

@@ -156,7 +156,19 @@ struct Kernels {
   bool has_tiles;        // packed weights in tiles of bf16, and plain ones in fp32 (pack/packed_layout.h)
 };
 
-const Kernels& kernels_baseline();  // of every architecture
-const Kernels& kernels();           // of the active level
+// Those that only training needs: a table of their own, which a program that does not train is linked without.
+struct TrainingKernels {
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
+#define KERNEL(entry, implementation, result, parameters) result(*entry) parameters;
+#include "sparsight/kernels/training_kernels.inc"
+#undef KERNEL
+};
+
+// Of every architecture:
+const Kernels& kernels_baseline();
+const TrainingKernels& training_kernels_baseline();
+// Of the active level:
+const Kernels& kernels();
+const TrainingKernels& training_kernels();
 
 }  // namespace sparsight::cpu

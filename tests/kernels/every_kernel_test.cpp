@@ -1,5 +1,5 @@
-// Every kernel of kernels.inc at every level against the plain one, "baseline": with its example and nothing else to
-// add here for a new one. What each computes is tested by values in the other tests.
+// Every kernel of kernels.inc and training_kernels.inc at every level against the plain one, "baseline": with its
+// example and nothing else to add here for a new one. What each computes is tested by values in the other tests.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ class EveryKernel : public ::testing::TestWithParam<KernelExample> {
 
 TEST_P(EveryKernel, AgreesWithThePlainOneAtEveryLevel) {
   const KernelExample& example = GetParam();
-  example.run(kernels_baseline());
+  set_isa("baseline");
+  example.run();
   const std::vector<float> expected = example.result();
   double largest = 0;
   for (const float value : expected) largest = std::max(largest, static_cast<double>(std::abs(value)));
@@ -32,11 +33,11 @@ TEST_P(EveryKernel, AgreesWithThePlainOneAtEveryLevel) {
   for (const std::string& level : isa_names()) {
     SCOPED_TRACE(level);
     set_isa(level);
-    example.run(kernels());
+    example.run();
     const std::vector<float> got = example.result();
     ASSERT_EQ(got.size(), expected.size());
     for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], example.tolerance * largest) << i;
-    example.run(kernels());  // from the same inputs
+    example.run();  // from the same inputs
     EXPECT_EQ(example.result(), got);
   }
 }
@@ -56,7 +57,7 @@ TEST_P(EveryKernel, HasTheStoredBitsAtEveryLevelWithConsistentArithmetic) {
     if (level == "baseline") continue;
     SCOPED_TRACE(level);
     set_isa(level);
-    example.run(kernels());
+    example.run();
     const uint64_t bits = hash(example.result());
     EXPECT_EQ(bits, consistent_bits().at(example.name)) << example.name << " has 0x" << std::hex << bits;
   }

@@ -108,6 +108,11 @@ TEST(Kernels, EveryLevelHasEachOfTheList) {
   ++entries;
 #include "sparsight/kernels/kernels.inc"
 #undef KERNEL
+#define KERNEL(entry, implementation, result, parameters)     \
+  EXPECT_NE(cpu::training_kernels().entry, nullptr) << level; \
+  ++entries;
+#include "sparsight/kernels/training_kernels.inc"
+#undef KERNEL
     EXPECT_GE(entries, 20);
     EXPECT_GE(cpu::kernels().panel_floats, 1);
     EXPECT_GE(cpu::kernels().task_rows, 1);

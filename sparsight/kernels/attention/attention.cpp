@@ -63,7 +63,7 @@ void attention_forward(Threads& threads, const AttentionShape& shape, const floa
 
 void attention_backward(Threads& threads, const AttentionShape& shape, const float* qkv, const AttentionGradient& from,
                         float* qkv_grad) {
-  const Kernels& kernel = kernels();
+  const TrainingKernels& kernel = training_kernels();
   const AllHeads all(shape, qkv);
   const int64_t tokens = shape.tokens, width = shape.width, queries = shape.queries;
   run_tasks(threads, all.count(), [&](int64_t head, const auto& claim) {

@@ -54,7 +54,7 @@ std::vector<Chunk> split_chunks(std::span<const AdamParameter> parameters, const
 
 void adam_step(Threads& threads, std::span<const AdamParameter> parameters, const AdamStep& step) {
   const std::vector<Chunk> chunks = split_chunks(parameters, step);
-  const auto kernel = kernels().adam;
+  const auto kernel = training_kernels().adam;
   run_tasks(threads, std::ssize(chunks), [&](int64_t i, const auto&) {
     kernel(chunks[static_cast<size_t>(i)].factors, chunks[static_cast<size_t>(i)].arrays);
   });

@@ -42,7 +42,8 @@ void layer_norm_backward(Threads& threads, const LayerNormBackward& p) {
                              .residual = p.residual ? p.residual + r * width : nullptr,
                              .moments = {p.moments[2 * r], p.moments[2 * r + 1]},
                              .width = width};
-      kernels().layer_norm_backward(row, p.x_grad + r * width, of_weight, partial ? of_weight + width : nullptr);
+      training_kernels().layer_norm_backward(row, p.x_grad + r * width, of_weight,
+                                             partial ? of_weight + width : nullptr);
     }
   });
   if (!partial) return;

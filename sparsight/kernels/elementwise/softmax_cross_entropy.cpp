@@ -35,7 +35,7 @@ void for_each_row(Threads& threads, const CrossEntropyRows& rows, const Body& bo
 }  // namespace
 
 void softmax_cross_entropy(Threads& threads, const CrossEntropyRows& rows, float* loss, float* moments) {
-  const auto kernel = kernels().cross_entropy;
+  const auto kernel = training_kernels().cross_entropy;
   for_each_row(threads, rows, [&](int64_t r, const CrossEntropyRow& row) {
     SoftmaxMoments of_row{};
     loss[r] = kernel(row, &of_row);
@@ -45,7 +45,7 @@ void softmax_cross_entropy(Threads& threads, const CrossEntropyRows& rows, float
 
 void softmax_cross_entropy_backward(Threads& threads, const CrossEntropyRows& rows, const float* moments,
                                     const float* grad, float* out) {
-  const auto kernel = kernels().cross_entropy_backward;
+  const auto kernel = training_kernels().cross_entropy_backward;
   for_each_row(threads, rows, [&](int64_t r, const CrossEntropyRow& row) {
     kernel(row, {moments[2 * r], moments[2 * r + 1]}, grad[r], out + r * row.classes);
   });

@@ -196,9 +196,9 @@ class Backward {
       drop_rows(kernel_, rows_, task, shape_.hidden, (c + i) * kBlock, shape_.chunk_columns(c + i), grads);
       for (int64_t r = 0; r < task.count; ++r)
         gate_grad_[(c + i) * shape_.rows + task.first + r] =
-            kernel_.activate_backward(p_.activation, pre_activations + r * (kept_ ? shape_.hidden : kBlockLd),
-                                      gate_ ? gate_[task.first + r] : 1.0f, grads + r * kBlockLd,
-                                      actives + r * kBlockLd, shape_.chunk_columns(c + i));
+            training_kernel_.activate_backward(p_.activation, pre_activations + r * (kept_ ? shape_.hidden : kBlockLd),
+                                               gate_ ? gate_[task.first + r] : 1.0f, grads + r * kBlockLd,
+                                               actives + r * kBlockLd, shape_.chunk_columns(c + i));
       drop_rows(kernel_, rows_, task, shape_.hidden, (c + i) * kBlock, shape_.chunk_columns(c + i), actives);
     }
   }
@@ -305,6 +305,7 @@ class Backward {
   }
 
   const Kernels& kernel_ = kernels();
+  const TrainingKernels& training_kernel_ = training_kernels();
   Threads& threads_;
   const MlpShape shape_;
   const ExpertRowNumbers& rows_;

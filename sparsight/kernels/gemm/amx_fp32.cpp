@@ -365,7 +365,6 @@ const Kernels& kernels_amx() {
     kernels.product = product;
     // CPUs with AMX multiply pairs of bf16 in vectors at half the rate of fp32.
     kernels.attention_forward = kernels_avx512().attention_forward;
-    kernels.attention_backward = kernels_avx512().attention_backward;
     kernels.task_rows = 208;
     kernels.fewest_rows = 65;
     kernels.has_tiles = true;

@@ -10,4 +10,7 @@ const Kernels& kernels_neon();
 const Kernels& kernels_neon_dotprod();
 const Kernels& kernels_neon_bf16();
 
+const TrainingKernels& training_kernels_neon();
+const TrainingKernels& training_kernels_neon_bf16();
+
 }  // namespace sparsight::cpu

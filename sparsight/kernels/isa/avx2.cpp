@@ -155,9 +155,11 @@ struct Vec {
 };
 
 constexpr Kernels kTable = make_kernels<Vec>();
+constexpr TrainingKernels kTrainingTable = make_training_kernels<Vec>();
 
 }  // namespace
 
 const Kernels& kernels_avx2() { return kTable; }
+const TrainingKernels& training_kernels_avx2() { return kTrainingTable; }
 
 }  // namespace sparsight::cpu

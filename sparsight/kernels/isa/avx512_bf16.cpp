@@ -12,4 +12,9 @@ const Kernels& kernels_avx512_bf16() {
   return table;
 }
 
+const TrainingKernels& training_kernels_avx512_bf16() {
+  static const TrainingKernels table = with_bf16_training<Bf16Vec, training_kernels_avx512>();
+  return table;
+}
+
 }  // namespace sparsight::cpu

@@ -129,9 +129,11 @@ struct Vec {
 };
 
 constexpr Kernels kTable = make_kernels<Vec>();
+constexpr TrainingKernels kTrainingTable = make_training_kernels<Vec>();
 
 }  // namespace
 
 const Kernels& kernels_baseline() { return kTable; }
+const TrainingKernels& training_kernels_baseline() { return kTrainingTable; }
 
 }  // namespace sparsight::cpu

@@ -31,9 +31,6 @@ struct Bf16Level {
   static void attention_forward(const AttentionForward& p) {
     p.bf16 ? cpu::attention_forward<V, Bf16Products<V>>(p) : kBelow().attention_forward(p);
   }
-  static void attention_backward(const AttentionBackward& p) {
-    p.bf16 ? cpu::attention_backward<V, Bf16Products<V>>(p) : kBelow().attention_backward(p);
-  }
 };
 
 template <class V, const Kernels& (*kBelow)()>
@@ -43,9 +40,17 @@ Kernels with_bf16_products() {
   kernels.product = Level::product;
   kernels.pack_panels = Level::pack_panels;
   kernels.attention_forward = Level::attention_forward;
-  kernels.attention_backward = Level::attention_backward;
   kernels.multiplies_bf16 = true;
   kernels.panel_floats = max(kernels.panel_floats, bf16_floats<V>());
+  return kernels;
+}
+
+template <class V, const TrainingKernels& (*kBelow)()>
+TrainingKernels with_bf16_training() {
+  TrainingKernels kernels = kBelow();
+  kernels.attention_backward = [](const AttentionBackward& p) {
+    p.bf16 ? attention_backward<V, Bf16Products<V>>(p) : kBelow().attention_backward(p);
+  };
   return kernels;
 }
 

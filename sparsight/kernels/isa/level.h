@@ -19,4 +19,8 @@ struct Level {
 // The levels of this architecture, from the slowest to the fastest; a CPU has at least the first.
 std::span<const Level> levels();
 
+// What training needs of each of them, in their order. Not a member of Level, so that linkers can leave it out.
+using TrainingTable = const TrainingKernels& (*)();
+std::span<const TrainingTable> training_tables();
+
 }  // namespace sparsight::cpu

@@ -46,5 +46,15 @@ constexpr Kernels make_kernels() {
       .has_tiles = false};
 }
 
+template <class V>
+constexpr TrainingKernels make_training_kernels() {
+  return {
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
+#define KERNEL(entry, implementation, result, parameters) .entry = implementation<V>,
+#include "sparsight/kernels/training_kernels.inc"
+#undef KERNEL
+  };
+}
+
 }  // namespace
 }  // namespace sparsight::cpu

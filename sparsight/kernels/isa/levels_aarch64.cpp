@@ -18,9 +18,13 @@ constexpr Level kLevels[] = {
     {"neon_dotprod", has_dotprod, kernels_neon_dotprod, false},
     {"neon_bf16", has_bf16, kernels_neon_bf16, false},
 };
+constexpr TrainingTable kTraining[] = {training_kernels_baseline, training_kernels_neon, training_kernels_neon,
+                                       training_kernels_neon_bf16};
+static_assert(std::size(kTraining) == std::size(kLevels));
 
 }  // namespace
 
 std::span<const Level> levels() { return kLevels; }
+std::span<const TrainingTable> training_tables() { return kTraining; }
 
 }  // namespace sparsight::cpu

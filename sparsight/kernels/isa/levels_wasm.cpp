@@ -9,9 +9,12 @@ constexpr Level kLevels[] = {
     {"baseline", [] { return true; }, kernels_baseline, false},
     {"simd128", [] { return true; }, kernels_simd128, false},
 };
+constexpr TrainingTable kTraining[] = {training_kernels_baseline, training_kernels_simd128};
+static_assert(std::size(kTraining) == std::size(kLevels));
 
 }  // namespace
 
 std::span<const Level> levels() { return kLevels; }
+std::span<const TrainingTable> training_tables() { return kTraining; }
 
 }  // namespace sparsight::cpu

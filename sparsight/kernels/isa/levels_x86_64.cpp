@@ -40,9 +40,14 @@ constexpr Level kLevels[] = {
     {"avx512_bf16", has_avx512_bf16, kernels_avx512_bf16, false},
     {"amx", has_amx, kernels_amx, false},
 };
+// CPUs with AMX multiply pairs of bf16 in vectors at half the rate of fp32.
+constexpr TrainingTable kTraining[] = {training_kernels_baseline, training_kernels_avx2, training_kernels_avx512,
+                                       training_kernels_avx512_bf16, training_kernels_avx512};
+static_assert(std::size(kTraining) == std::size(kLevels));
 
 }  // namespace
 
 std::span<const Level> levels() { return kLevels; }
+std::span<const TrainingTable> training_tables() { return kTraining; }
 
 }  // namespace sparsight::cpu

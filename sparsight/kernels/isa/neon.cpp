@@ -9,9 +9,11 @@ namespace sparsight::cpu {
 namespace {
 
 constexpr Kernels kTable = make_kernels<Vec>();
+constexpr TrainingKernels kTrainingTable = make_training_kernels<Vec>();
 
 }  // namespace
 
 const Kernels& kernels_neon() { return kTable; }
+const TrainingKernels& training_kernels_neon() { return kTrainingTable; }
 
 }  // namespace sparsight::cpu

@@ -13,4 +13,9 @@ const Kernels& kernels_neon_bf16() {
   return table;
 }
 
+const TrainingKernels& training_kernels_neon_bf16() {
+  static const TrainingKernels table = with_bf16_training<Bf16Vec, training_kernels_neon>();
+  return table;
+}
+
 }  // namespace sparsight::cpu

@@ -139,9 +139,11 @@ struct Vec {
 };
 
 constexpr Kernels kTable = make_kernels<Vec>();
+constexpr TrainingKernels kTrainingTable = make_training_kernels<Vec>();
 
 }  // namespace
 
 const Kernels& kernels_simd128() { return kTable; }
+const TrainingKernels& training_kernels_simd128() { return kTrainingTable; }
 
 }  // namespace sparsight::cpu

@@ -7,4 +7,6 @@ namespace sparsight::cpu {
 
 const Kernels& kernels_simd128();
 
+const TrainingKernels& training_kernels_simd128();
+
 }  // namespace sparsight::cpu

@@ -10,4 +10,8 @@ const Kernels& kernels_avx512();
 const Kernels& kernels_avx512_bf16();
 const Kernels& kernels_amx();
 
+const TrainingKernels& training_kernels_avx2();
+const TrainingKernels& training_kernels_avx512();
+const TrainingKernels& training_kernels_avx512_bf16();
+
 }  // namespace sparsight::cpu

@@ -28,7 +28,7 @@ void sample_dropout_bits(Threads& threads, const DropoutBits& mask, const Random
       const uint64_t first = row * static_cast<uint64_t>(columns);
       uint8_t* const bits = mask.bits + r * bytes;
       if (in_blocks)
-        kernels().random_bits({stream.key(), stream.step(), first / 4, columns / 4, limit, bits});
+        training_kernels().random_bits({stream.key(), stream.step(), first / 4, columns / 4, limit, bits});
       else
         sample_row(stream, first, columns, limit, bits);
     }
