@@ -16,6 +16,7 @@ void add_export(CLI::App& app) {
                "sparsight export runs/demo                                  (runs/demo/model.sparsight)\n"
                "sparsight export runs/demo --weights int8 --max-drop 0.3\n"
                "sparsight export runs/demo --weights auto --max-drop 0.3 --images 1000\n"
+               "sparsight export runs/vit --weights int8 --smooth 0.5\n"
                "sparsight export runs/demo --weights bf16 --out demo.sparsight --split test --images 500\n"
                "sparsight export runs/demo --format onnx\n"
                "sparsight export vit_tiny.pth --no-compare --out vit_tiny.sparsight\n"
@@ -45,6 +46,11 @@ void add_export(CLI::App& app) {
   verb->add_option("--max-drop", request.max_drop, "Write nothing if the top-1 accuracy drops by more points than this")
       ->check(CLI::Range(0.0, 100.0))
       ->type_name("POINTS");
+  verb->add_option("--smooth", request.smooth,
+                   "Before rounding, move outlier channels from the activations of transformer blocks into the weights "
+                   "(SmoothQuant); 0.5 shares them evenly")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("STRENGTH");
   verb->add_flag("!--no-compare", request.compares, "Do not read the dataset, and compare no answers");
   verb->add_option("--data", arguments->data, "Folder of the dataset (setting data.root)")->type_name("FOLDER");
   add_checkpoint_option(*verb, request.checkpoint);

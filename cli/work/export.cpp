@@ -27,6 +27,9 @@ void run_export(const ExportArguments& arguments) {
   }
   output() << result["file"].get<std::string>() << ": " << result["weights"].get<std::string>() << ", "
            << grouped(result["bytes"].get<int64_t>()) << " bytes\n";
+  if (result.contains("smoothed_layers"))
+    output() << "outlier channels smoothed in front of " << result["smoothed_layers"].get<int64_t>()
+             << " linear layers\n";
   if (result.contains("types")) {
     std::vector<std::string> parts;
     for (const auto& [type, count] : result["types"].items()) parts.push_back(cat(count, " in ", type));

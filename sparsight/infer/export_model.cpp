@@ -19,12 +19,14 @@
 #include "sparsight/infer/mixed_types.h"
 #include "sparsight/infer/named_split.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/models/smooth_channels.h"
 #include "sparsight/ops/weight_type.h"
 
 namespace sparsight {
 namespace {
 
 constexpr double kMaxDrop = 0.3;  // of "auto", in points of accuracy
+constexpr int64_t kSmoothingImages = 256;
 
 // The best class of each image, and whether it is right.
 class BestClasses : public EvaluationObserver {
@@ -49,22 +51,48 @@ struct Calibration {
   DataSetPtr data;
 };
 
-// Images over the whole split, in its order.
-Calibration calibration(const ExportRequest& request, const LoadedModel& loaded) {
+// As many images over the whole split, in its order; all for 0. The first of the splits that has any; no data if none.
+Calibration calibration(const LoadedModel& loaded, const std::vector<std::string>& splits, int64_t images) {
   const auto seed = static_cast<uint64_t>(read_section<RunOptions>(loaded.config, "run").seed);
-  const DataSplits splits = make_component(data_sets(), loaded.config, "data", DataContext{seed});
-  for (const std::string& name :
-       request.split.empty() ? std::vector<std::string>{"val", "test"} : std::vector{request.split}) {
-    DataSetPtr data = named_split(splits, name);
+  const DataSplits sets = make_component(data_sets(), loaded.config, "data", DataContext{seed});
+  for (const std::string& name : splits) {
+    DataSetPtr data = named_split(sets, name);
     if (!data || data->size() == 0) continue;
     check_classes(loaded, data->info());
-    const int64_t all = data->size(), count = request.images > 0 ? std::min(request.images, all) : all;
+    const int64_t all = data->size(), count = images > 0 ? std::min(images, all) : all;
     std::vector<int64_t> indices;
     for (int64_t i = 0; i < count; ++i) indices.push_back(i * all / count);
     return {name, count == all ? data : std::make_shared<SubsetDataSet>(data, std::move(indices))};
   }
-  fail("the dataset has no ", request.split.empty() ? "validation or test" : request.split,
-       " images to compare answers on; choose another --split, or leave the comparison out with --no-compare");
+  return {};
+}
+
+Calibration calibration(const ExportRequest& request, const LoadedModel& loaded) {
+  Calibration on =
+      calibration(loaded, request.split.empty() ? std::vector<std::string>{"val", "test"} : std::vector{request.split},
+                  request.images);
+  if (!on.data)
+    fail("the dataset has no ", request.split.empty() ? "validation or test" : request.split,
+         " images to compare answers on; choose another --split, or leave the comparison out with --no-compare");
+  return on;
+}
+
+std::vector<Batch> batches(const LoadedModel& loaded, const Calibration& on) {
+  const auto loader =
+      evaluation_loader(on.data, loaded.eval_transforms, read_section<LoaderOptions>(loaded.config, "loader"));
+  loader->start(0);
+  std::vector<Batch> all;
+  while (auto batch = loader->next()) all.push_back(std::move(*batch));
+  return all;
+}
+
+// Measures on training images, so that those on which answers are compared stay unseen.
+int64_t smooth(const ExportRequest& request, LoadedModel& loaded) {
+  const Calibration on = calibration(loaded, {"train", "val", "test"}, kSmoothingImages);
+  if (!on.data) fail("the dataset has no images to measure activations on; leave out --smooth");
+  std::vector<at::Tensor> images;
+  for (const Batch& batch : batches(loaded, on)) images.push_back(batch.images);
+  return smooth_channels(*loaded.model, images, *request.smooth);
 }
 
 BestClasses answers(const LoadedModel& loaded, const Calibration& on, const std::string& title) {
@@ -97,14 +125,9 @@ Json comparison(const ExportRequest& request, const Calibration& on, const Loade
 
 // Replaces the model by a program whose steps are in different types. Returns how many are in each.
 Json choose_types(const ExportRequest& request, const Calibration& on, LoadedModel& loaded) {
-  const auto loader =
-      evaluation_loader(on.data, loaded.eval_transforms, read_section<LoaderOptions>(loaded.config, "loader"));
-  loader->start(0);
-  std::vector<Batch> batches;
-  while (auto batch = loader->next()) batches.push_back(std::move(*batch));
   const auto in = [&](WeightType type) { return make_program(loaded, {.type = type}); };
   const torch::NoGradGuard no_grad;
-  MixedTypes mixed = mix_types(in(WeightType::fp32), in(WeightType::bf16), in(WeightType::int8), batches,
+  MixedTypes mixed = mix_types(in(WeightType::fp32), in(WeightType::bf16), in(WeightType::int8), batches(loaded, on),
                                request.max_drop.value_or(kMaxDrop));
   compile(loaded, std::numeric_limits<int64_t>::max());  // what it sets beside the program
   loaded.program = std::make_shared<const ProgramModel>(std::move(mixed.program), loaded.shape);
@@ -135,19 +158,20 @@ Json export_model(const ExportRequest& request, const std::function<void(const L
   if (check) check(exported);
   if (request.weights == "auto" && !request.compares)
     fail_usage("--weights auto compares answers; leave out --no-compare");
+  if (request.smooth && !request.compares)
+    fail_usage("--smooth measures activations on the dataset; leave out --no-compare");
   const auto all = std::numeric_limits<int64_t>::max();
   LoadedModel original = exported;
   std::optional<Calibration> on;
   if (request.compares) on = calibration(request, exported);
   Json result{{"file", printable(out)}, {"weights", request.weights}}, measured = Json::object();
+  if (on) compile(original, all);
+  if (request.smooth) result["smoothed_layers"] = smooth(request, exported);
   if (request.weights == "auto")
     result["types"] = choose_types(request, *on, exported);
   else
     compile(exported, all, request.weights);
-  if (on) {
-    compile(original, all);
-    measured = comparison(request, *on, original, exported);
-  }
+  if (on) measured = comparison(request, *on, original, exported);
   if (request.format == "onnx") {
     AtomicFile file(out);
     engine::write_onnx(exported.program->program(), [&](const void* data, size_t bytes) { file.write(data, bytes); });

@@ -29,6 +29,8 @@ struct ExportRequest {
   bool compares = true;                // false: the dataset is not read
   std::optional<double>
       max_drop;  // with "auto" 0.3 by default; in points of top-1: raises Error beyond it, and writes nothing
+  std::optional<double>
+      smooth;  // strength of smooth_channels() of models/smooth_channels.h, before weights are rounded
 };
 
 inline const std::vector<std::string>& export_formats() {
@@ -41,8 +43,9 @@ std::string exported_path(const ExportRequest& request);
 
 // {"file", "bytes", "weights"} and, where answers were compared, {"split", "images", "accuracy", "fp32_accuracy",
 // "drop", "agreement"}: accuracies 0 to 1, the drop in points, the agreement as the share of images with the same best
-// class. "auto" adds "types", the number of steps with matrices in each type. Raises Error where the model has no form
-// without tensors (with the reason), or its answers are not finite. check: may refuse the loaded model.
+// class. "auto" adds "types", the number of steps with matrices in each type, and `smooth` "smoothed_layers". Raises
+// Error where the model has no form without tensors (with the reason), or its answers are not finite. check: may refuse
+// the loaded model.
 Json export_model(const ExportRequest& request, const std::function<void(const LoadedModel&)>& check = {});
 
 }  // namespace sparsight

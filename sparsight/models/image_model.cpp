@@ -78,12 +78,8 @@ void ImageModel::set_pixel_statistics(const PixelStatistics& pixels) {
   normalize_->set(pixels);
 }
 
-bool ImageModel::is_tapped(const ModelInput& input, const std::string& name) {
-  return std::find(input.taps.begin(), input.taps.end(), name) != input.taps.end();
-}
-
 void ImageModel::keep_tap(const ModelInput& input, ModelOutput& out, const at::Tensor& x, const std::string& name) {
-  if (is_tapped(input, name)) out.taps[name] = x;
+  if (input.is_tapped(name)) out.taps[name] = x;
 }
 
 void check_input(const ModelInput& input, const ImageShape& shape) {

@@ -106,7 +106,6 @@ class ImageModel : public torch::nn::Module {
   static void tap(const ModelInput& input, ModelOutput& out, const at::Tensor& x, const Name&... name) {
     if (!input.taps.empty()) keep_tap(input, out, x, cat(name...));
   }
-  static bool is_tapped(const ModelInput& input, const std::string& name);
 
   const ImageShape image_;
 

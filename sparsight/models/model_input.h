@@ -3,6 +3,7 @@
 // Letters: moe/axes.md.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
@@ -46,6 +47,8 @@ struct ModelInput {
                                                  // attack); for the same number of images and tokens
   ExpertsHook pre_experts_hook = {};             // null: none
   std::vector<std::string> taps = {};            // intermediate outputs to return, from ImageModel::tap_names()
+
+  bool is_tapped(const std::string& name) const { return std::ranges::find(taps, name) != taps.end(); }
 };
 
 }  // namespace sparsight

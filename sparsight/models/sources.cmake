@@ -22,6 +22,7 @@ torch_sources(
   models/routing_record.cpp
   models/routings.cpp
   models/shared_router.cpp
+  models/smooth_channels.cpp
   models/spread_experts.cpp
   models/upcycle.cpp
   models/vit.cpp

@@ -225,7 +225,8 @@ PatchGrid Vit::grid() const { return {image_.height / options_.patch, image_.wid
 
 std::vector<std::string> Vit::tap_names() const {
   std::vector<std::string> names{"patch_embed"};
-  for (size_t i = 0; i < blocks_.size(); ++i) names.push_back(cat("blocks.", i));
+  for (size_t i = 0; i < blocks_.size(); ++i)
+    for (const char* part : {".norm1", ".norm2", ""}) names.push_back(cat("blocks.", i, part));
   names.emplace_back(has_class_token() ? "norm" : "fc_norm");
   if (pre_logits_) names.emplace_back("pre_logits");
   return names;
@@ -256,14 +257,16 @@ ModelOutput Vit::run(const ModelInput& input) {
   if (norm_pre_) x = norm_pre_->forward(x);
 
   const int64_t last = options_.depth - 1;
-  const bool reads_all = !cls_token_.defined() || is_tapped(input, "norm") || is_tapped(input, cat("blocks.", last));
+  const std::string last_block = cat("blocks.", last);
+  const bool reads_all = !cls_token_.defined() || input.is_tapped("norm") || input.is_tapped(last_block) ||
+                         input.is_tapped(last_block + ".norm2");
   ModelInput decided = input;
   for (int64_t i = 0; i < options_.depth; ++i) {
     if (i == first_moe_block_ && shared_router_->router()) decided = shared_router_->decide(x, layout, input, out);
     x = blocks_[static_cast<size_t>(i)]->forward(x, layout, decided, out, i < last || reads_all ? layout.per_image : 1);
     tap(input, out, x, "blocks.", i);
   }
-  if (cls_token_.defined() && is_tapped(input, "norm")) tap(input, out, norm_->forward(x), "norm");
+  if (cls_token_.defined() && input.is_tapped("norm")) tap(input, out, norm_->forward(x), "norm");
   // Normalising only the head's input gives timm's result: layer norm treats each token separately.
   out.features = norm_->forward(cls_token_.defined() ? x.select(1, 0) : x.slice(1, layout.prefix).mean(1));
   if (!cls_token_.defined()) tap(input, out, out.features, "fc_norm");

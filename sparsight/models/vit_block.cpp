@@ -100,8 +100,20 @@ at::Tensor VitBlock::forward_recomputed(const at::Tensor& x, const TokenLayout& 
 
 at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out,
                              int64_t read) {
-  if (options_.recompute) return forward_recomputed(x, layout, input, out, read);
-  return transform(attend(x, input, read), layout, input, out, read);
+  const std::string norm1 = options_.path + ".norm1", norm2 = options_.path + ".norm2";
+  const bool tapped = input.is_tapped(norm1) || input.is_tapped(norm2);
+  if (options_.recompute && !tapped) return forward_recomputed(x, layout, input, out, read);
+  const at::Tensor y = attend(x, input, read);
+  if (input.is_tapped(norm1)) out.taps[norm1] = norm1_->forward(x);
+  if (input.is_tapped(norm2)) out.taps[norm2] = norm2_->forward(y);
+  return transform(y, layout, input, out, read);
+}
+
+std::vector<NormedLinear> VitBlock::normed_linears() {
+  std::vector<NormedLinear> found{{options_.path + ".norm1", norm1_->weight, norm1_->bias, attn_->qkv()->weight}};
+  if (const Mlp mlp = mlp_.dense())
+    found.push_back({options_.path + ".norm2", norm2_->weight, norm2_->bias, mlp->fc1()->weight});
+  return found;
 }
 
 std::vector<PartCost> VitBlock::cost(const TokenLayout& layout, const CostOptions& options, const Router* deciding,

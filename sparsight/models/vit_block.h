@@ -3,6 +3,7 @@
 
 #include "sparsight/engine/transformer_block.h"
 #include "sparsight/models/block_mlp.h"
+#include "sparsight/models/normed_linear.h"
 #include "sparsight/nn/attention.h"
 #include "sparsight/nn/layer_scale.h"
 #include "sparsight/nn/norm.h"
@@ -21,13 +22,15 @@ struct VitBlockOptions {
   bool recompute = false;  // VitOptions::recompute
 };
 
-class VitBlock : public torch::nn::Module {
+class VitBlock : public torch::nn::Module, public HasNormedLinears {
  public:
   // moe: null for a dense MLP.
   VitBlock(const VitBlockOptions& options, const MoeSpec* moe);
   // x: [B,S,D] -> [B,S,D], or [B,read,D]: only the first tokens of each image, which still attend to all.
   at::Tensor forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out,
                      int64_t read);
+  // The taps are `path`.norm1 and `path`.norm2.
+  std::vector<NormedLinear> normed_linears() override;
   // Per image, where the block returns `read` tokens.
   std::vector<PartCost> cost(const TokenLayout& layout, const CostOptions& options, const Router* deciding,
                              int64_t read) const;

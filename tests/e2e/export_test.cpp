@@ -109,6 +109,8 @@ TEST_F(ExportVerb, RefusesWhatItCannotDo) {
   };
   refused({"export", run(), "--out", file("fp32")}, 1, "exists already");
   refused({"export", run(), "--max-drop", "1", "--no-compare"}, 2, "--max-drop");
+  refused({"export", run(), "--smooth", "0.5", "--no-compare", "--out", folder_->path("s.sparsight")}, 2, "--smooth");
+  refused({"export", run(), "--smooth", "1.5"}, 2, "--smooth");
   refused({"export", file("fp32"), "--out", folder_->path("again.sparsight")}, 1, "is exported already");
   refused({"predict", file("fp32"), "--weights", "int8", folder_->path("image.png")}, 2,
           "export the run with --weights");
@@ -144,6 +146,20 @@ TEST_F(ExportVerb, ChoosesTypesStepByStep) {
   EXPECT_EQ(types["int8"].get<int>() + types["bf16"].get<int>() + types["fp32"].get<int>(), loose["types"]["int8"]);
   EXPECT_EQ(output_json({"eval", folder_->path("strict.sparsight"), "--split", "val", "--json"})["accuracy"],
             strict["accuracy"]);
+}
+
+// In fp32 smoothed weights give the answers of the run.
+TEST_F(ExportVerb, SmoothsOutlierChannels) {
+  const auto smoothed = [&](const std::string& type) {
+    return output_json({"export", run(), "--weights", type, "--smooth", "0.5", "--out",
+                        folder_->path("smooth_" + type + ".sparsight"), "--json"});
+  };
+  EXPECT_GT(smoothed("fp32")["smoothed_layers"], 0);
+  EXPECT_EQ(
+      output_json({"inspect", folder_->path("smooth_fp32.sparsight"), "--json"})["provenance"]["measured"]["agreement"],
+      1);
+  EXPECT_GE(smoothed("int8")["agreement"].get<double>(), 0.9);
+  EXPECT_NE(read_file(folder_->path("smooth_int8.sparsight"), 1 << 26), read_file(file("int8"), 1 << 26));
 }
 
 TEST_F(ExportVerb, WritesNothingWhereTheAccuracyDropsTooMuch) {

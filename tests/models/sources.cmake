@@ -16,6 +16,7 @@ torch_tests(
   models/resnet_test.cpp
   models/routing_file_test.cpp
   models/shared_router_test.cpp
+  models/smooth_channels_test.cpp
   models/taps_test.cpp
   models/upcycle_test.cpp
   models/vit_cost_test.cpp

@@ -6,6 +6,7 @@
 #include "sparsight/core/error.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/thread_count.h"
 
@@ -116,13 +117,18 @@ TEST(Vit, GivesTheResultsOfItsModules) {
     options.pool = pool;
     const auto vit = tiny_vit(options, {1});
     const int64_t tokens = pool == "class" ? 5 : 4;
-    EXPECT_EQ(vit->tap_names(), (std::vector<std::string>{"patch_embed", "blocks.0", "blocks.1", "blocks.2",
-                                                          pool == "class" ? "norm" : "fc_norm"}));
+    EXPECT_EQ(vit->tap_names(),
+              (std::vector<std::string>{"patch_embed", "blocks.0.norm1", "blocks.0.norm2", "blocks.0", "blocks.1.norm1",
+                                        "blocks.1.norm2", "blocks.1", "blocks.2.norm1", "blocks.2.norm2", "blocks.2",
+                                        pool == "class" ? "norm" : "fc_norm"}));
     const ModelOutput out = vit->forward({.images = images(2), .taps = vit->tap_names()});
     EXPECT_EQ(out.features.sizes(), (std::vector<int64_t>{2, 8}));
     EXPECT_EQ(out.taps.at("patch_embed").sizes(), shape(4));
     for (const std::string block : {"blocks.0", "blocks.1", "blocks.2"})
-      EXPECT_EQ(out.taps.at(block).sizes(), shape(tokens)) << block;
+      for (const std::string part : {"", ".norm1", ".norm2"})
+        EXPECT_EQ(out.taps.at(block + part).sizes(), shape(tokens)) << block << part;
+    const at::Tensor normed = at::layer_norm(out.taps.at("blocks.1"), {8}, {}, {}, options.norm_eps);
+    EXPECT_TRUE(test::near(out.taps.at("blocks.2.norm1"), normed, 1e-5));  // new norms have weights of 1
     if (pool == "class") {
       EXPECT_EQ(out.taps.at("norm").sizes(), shape(5));
       EXPECT_TRUE(torch::equal(out.taps.at("norm").select(1, 0), out.features));
