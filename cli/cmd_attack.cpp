@@ -12,6 +12,9 @@ namespace {
 
 constexpr int64_t kMaxImages = 1'000'000'000;
 
+// A class that is not given means none or all, which is not what an empty text says.
+std::string refuse_no_class(const std::string& text) { return text.empty() ? "the text names no class" : ""; }
+
 void add_threat_options(CLI::App& verb, AttackRequest& request) {
   verb.add_option("--attack", request.attack, "autoattack, or one attack: " + component_names("attack"))
       ->capture_default_str()
@@ -27,6 +30,11 @@ void add_threat_options(CLI::App& verb, AttackRequest& request) {
   verb.add_option("--range", request.range, "Range of the pixels that --eps refers to")
       ->check(CLI::IsMember({"0..1", "-1..1", "0..255"}))
       ->capture_default_str();
+  verb.add_option("--target", request.target,
+                  "Move images to a class, by name or number, or to least_likely or random, a wrong class of each "
+                  "(setting attack.target)")
+      ->check(refuse_no_class)
+      ->type_name("CLASS");
 }
 
 void add_image_options(CLI::App& verb, AttackRequest& request) {
@@ -34,6 +42,10 @@ void add_image_options(CLI::App& verb, AttackRequest& request) {
       ->check(CLI::IsMember({"train", "val", "test"}))
       ->capture_default_str();
   verb.add_option("--data", request.data, "Folder of the dataset (setting data.root)")->type_name("FOLDER");
+  verb.add_option("--only-classes", request.only_classes,
+                  "Attack only images of these classes: names or numbers, separated by commas")
+      ->check(refuse_no_class)
+      ->type_name("CLASSES");
   verb.add_option("--images", request.images, "Attack only N images, drawn evenly over the classes")
       ->check(CLI::Range(int64_t{1}, kMaxImages))
       ->type_name("N");
@@ -66,6 +78,8 @@ void add_attack(CLI::App& app) {
                             "sparsight attack runs/demo --attack pgd --eps 4/255 --set attack.preset=paper\n"
                             "sparsight attack runs/demo --attack pgd --eps 1/255,2/255,4/255,8/255\n"
                             "sparsight attack runs/demo --norm l2 --eps 0.5 --images 200 --out attacks/l2\n"
+                            "sparsight attack runs/demo --attack apgd --target least_likely --eps 4/255\n"
+                            "sparsight attack runs/demo --attack pgd --target fish --only-classes star,key\n"
                             "sparsight attack runs/demo --weights int8 --attack square --eps 4/255\n"
                             "sparsight attack runs/demo --noise --set attack.version=rand --eps 4/255\n"
                             "sparsight attack vit.safetensors --data imagenet/ --split val --eps 4/255\n"

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/full_like.h>
 
 #include <nlohmann/json.hpp>
 
 #include "python/csrc/checked_arguments.h"
 #include "sparsight/attacks/cascade_warnings.h"
 #include "sparsight/attacks/run/attack_shard.h"
+#include "sparsight/attacks/run/attack_summary.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/progress.h"
@@ -76,6 +78,7 @@ AttackRequest read_request(const Json& json, const Tensor& pixels) {
   request.epsilon = text(json, "epsilon");
   request.precision = pixels.scalar_type() == at::kDouble ? "fp64" : "fp32";
   request.overrides = as_overrides(member(json, "settings"));
+  request.target = text(json, "target");
   request.seed = json.value("seed", uint64_t{0});
   request.batch = json.value("batch", int64_t{250});
   if (request.batch < 1) fail_usage("batch must be at least 1, got ", request.batch);
@@ -87,30 +90,74 @@ int64_t count_classes(AttackedModel& model, const AttackBatch& batch) {
   return model.forward(batch.pixels, {.image = at::arange(batch.pixels.size(0))}).logits.size(1);
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor, std::string> attack(Text request_json, const Tensor& pixels,
-                                                               const Tensor& labels) {
+// Raise UsageError unless `values` are a class of each of `images` images, and 0 .. K-1.
+void check_classes_given(const Tensor& values, const char* what, int64_t images) {
+  if (values.dim() != 1 || values.size(0) != images || values.scalar_type() != at::kLong)
+    fail_usage(what, " must be [B] int64 with B = ", images, ", got ", values.sizes(), " of type ",
+               c10::toString(values.scalar_type()));
+}
+
+void check_class_range(const Tensor& values, const char* what, int64_t classes) {
+  const int64_t low = values.min().item<int64_t>(), high = values.max().item<int64_t>();
+  if (low < 0 || high >= classes)
+    fail_usage(what, " must be 0 to ", classes - 1, ", the classes of the model's logits, got ", low, " to ", high);
+}
+
+// The labels with the targets of a targeted attack that are known before its first pass. The plan gets the number of
+// its class.
+AttackLabels make_labels(AttackPlan& plan, const Tensor& labels, const OptionalTensor& targets, int64_t classes) {
+  check_class_range(labels, "labels", classes);
+  AttackLabels made{labels.clone()};
+  if (targets) {
+    check_class_range(*targets, "target", classes);
+    made.target = targets->clone();
+  } else if (plan.targeted() && is_one_class(plan.target)) {
+    std::vector<std::string> names;
+    for (int64_t k = 0; k < classes; ++k) names.push_back(std::to_string(k));
+    fit_to_target(plan, names);
+    made.target = at::full_like(labels, plan.target_class);
+  }
+  made.targeted = made.target.defined();
+  if (made.targeted && made.target.equal(made.label))
+    fail_usage("the label of every image is its target, so that there is nothing to attack; choose another target");
+  return made;
+}
+
+// Adds to `report`, of a targeted attack, what its success was; stage is 0 where the model predicts the target.
+void report_target(Json& report, const AttackPlan& plan, const CascadeResult& result, const Tensor& labels) {
+  if (!result.target.defined()) return;
+  const int64_t counted = labels.ne(result.target).sum().item<int64_t>();
+  report["target"] = target_json(plan);
+  report["target"]["left_out"] = labels.size(0) - counted;
+  report["success_rate"] = share_json((result.stage >= 0).sum().item<int64_t>(), counted);
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, std::string> attack(Text request_json, const Tensor& pixels,
+                                                                       const Tensor& labels,
+                                                                       const OptionalTensor& targets) {
   if (!python_pass) fail("torch.ops.sparsight.attack has no model; call sparsight.attack(model, images, labels)");
   const Json json = parse_json_object(std::string(request_json), "request");
   const AttackRequest request = read_request(json, pixels);
   if (pixels.dim() < 2 || pixels.size(0) == 0)
     fail_usage("images must be [B,...] with at least one image, got ", pixels.sizes());
-  if (labels.dim() != 1 || labels.size(0) != pixels.size(0) || labels.scalar_type() != at::kLong)
-    fail_usage("labels must be [B] int64 with B = ", pixels.size(0), ", got ", labels.sizes(), " of type ",
-               c10::toString(labels.scalar_type()));
+  check_classes_given(labels, "labels", pixels.size(0));
+  if (targets) check_classes_given(*targets, "target", pixels.size(0));
   AttackPlan plan = plan_attack(request);
+  if (targets) {
+    plan.target = "given";
+    check_takes_target(plan);
+  }
   if (!plan.model_overrides.empty()) fail_usage("settings of an attack have no sections");
   fit_to_labels(plan, /*several_labels=*/false);
   check_radius(plan.threat, pixels[0].numel());
-  const AttackBatch batch{pixels.detach().clone(), {labels.clone()}, at::arange(pixels.size(0), at::kLong)};
+  AttackBatch batch{pixels.detach().clone(), {labels.clone()}, at::arange(pixels.size(0), at::kLong)};
   const at::AutoGradMode with_gradients(true);
   AttackedFunction function([](const Tensor& x, const AttackPass&) { return python_output(x); },
                             json.value("randomised", false));
   ObservedModel model(function, /*exact=*/false);
   const AttackBatch first = batch.select(at::arange(std::min({int64_t{32}, request.batch, pixels.size(0)})));
   const int64_t classes = count_classes(model, first);
-  if (labels.min().item<int64_t>() < 0 || labels.max().item<int64_t>() >= classes)
-    fail_usage("labels must be 0 to ", classes - 1, ", the classes of the model's logits, got ",
-               labels.min().item<int64_t>(), " to ", labels.max().item<int64_t>());
+  batch.labels = make_labels(plan, labels, targets, classes);
   fit_to_classes(plan, classes);
   check_passes(plan, model.randomised());
   const AttackContext context{.threat = plan.threat, .seed = request.seed};
@@ -131,7 +178,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, std::string> attack(Text request_json
   Json report = to_json(result, context);
   report["attack"] = request.attack;
   report["notes"] = plan.notes;
-  return {result.pixels, result.clean, result.robust, result.stage, json_text(report)};
+  report_target(report, plan, result, labels);
+  if (!result.target.defined()) result.target = at::arange(0, at::kLong);
+  return {result.pixels, result.clean, result.robust, result.stage, result.target, json_text(report)};
 }
 
 Tensor attacked_pixels() {
@@ -148,10 +197,10 @@ void answer_attack(const Tensor& logits) {
 
 void define_attack_operators(torch::Library& m) {
   m.def(
-      "attack(str request, Tensor pixels, Tensor labels) -> (Tensor pixels, Tensor clean, Tensor robust, Tensor stage, "
-      "str report)",
-      [](Text request, const Tensor& pixels, const Tensor& labels) {
-        return run_operator([&] { return attack(request, checked(pixels), checked(labels)); });
+      "attack(str request, Tensor pixels, Tensor labels, Tensor? targets=None) -> (Tensor pixels, Tensor clean, Tensor "
+      "robust, Tensor stage, Tensor target, str report)",
+      [](Text request, const Tensor& pixels, const Tensor& labels, const OptionalTensor& targets) {
+        return run_operator([&] { return attack(request, checked(pixels), checked(labels), checked(targets)); });
       });
   m.def("attacked_pixels() -> Tensor", [] { return run_operator(attacked_pixels); });
   m.def("answer_attack(Tensor logits) -> ()",

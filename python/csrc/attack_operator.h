@@ -8,11 +8,13 @@
 namespace sparsight::python {
 
 // Defines
-//   attack(str request, Tensor pixels, Tensor labels) -> (Tensor pixels, Tensor clean, Tensor robust, Tensor stage, str
-//     report)
+//   attack(str request, Tensor pixels, Tensor labels, Tensor? targets=None) -> (Tensor pixels, Tensor clean, Tensor
+//     robust, Tensor stage, Tensor target, str report)
 // pixels: [B,...] in 0..1, fp32 or fp64; labels: [B] int64. request: a JSON object with attack, norm, epsilon, settings
-// ({"steps": 20}), seed, batch, randomised (two passes of an image may differ) and progress (shows a bar). Returns what
-// CascadeResult (attacks/cascade.h) says, the report as JSON. Raises ValueError for a request that makes no sense.
+// ({"steps": 20}), target ("", "3", "least_likely" or "random"), seed, batch, randomised (two passes of an image may
+// differ) and progress (shows a bar). targets: [B] int64, a target of each image instead. Returns what CascadeResult
+// (attacks/cascade.h) says, with target [0] of an untargeted attack, and the report as JSON. Raises ValueError for a
+// request that makes no sense.
 void define_attack_operators(torch::Library& m);
 
 }  // namespace sparsight::python

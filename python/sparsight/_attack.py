@@ -2,6 +2,7 @@
 import ctypes
 import dataclasses
 import json
+import numbers
 import warnings
 
 import torch
@@ -20,14 +21,17 @@ class AttackResult:
     images: [B,...], within the threat model. Of a single attack they are its points, whether they fool the model or not.
         Of "autoattack" an image stays as it is if no stage fooled it or it was misclassified before.
     clean, robust: [B] bool, whether the model classifies an image correctly as it is, and after every attack.
-    stage: [B], the number of the attack in `report["stages"]` that fooled it, -1 for none.
+    stage: [B], the number of the attack in `report["stages"]` that fooled it, -1 for none. Of a targeted attack 0 where
+        the model predicts the target, which is not the label, and -1 elsewhere.
     report: what `sparsight attack` writes about it: stages, queries, gradients, warnings.
+    target: [B], the class that each image was to become; None of an untargeted attack.
     """
     images: torch.Tensor
     clean: torch.Tensor
     robust: torch.Tensor
     stage: torch.Tensor
     report: dict
+    target: torch.Tensor = None
 
     @property
     def clean_accuracy(self):
@@ -39,13 +43,22 @@ class AttackResult:
         """The share that still is after every attack, 0 to 1; misclassified images are not robust."""
         return self.robust.double().mean().item()
 
+    @property
+    def success_rate(self):
+        """Of the images that are correct as they are the share that the attack fooled; of a targeted attack, of the
+        images with another label the share that the model takes for the target. 0 to 1, NaN of none."""
+        if self.target is not None:
+            return self.report["success_rate"]["value"]
+        return self.robust.logical_not()[self.clean].double().mean().item()
+
     def __repr__(self):
+        success = "" if self.target is None else f", at the target {self.success_rate:.1%}"
         return (f"AttackResult({len(self.robust)} images, clean accuracy {self.clean_accuracy:.1%}, robust accuracy "
-                f"{self.robust_accuracy:.1%})")
+                f"{self.robust_accuracy:.1%}{success})")
 
 
-def attack(model, images, labels, eps="8/255", attack="autoattack", *, norm="linf", batch=250, seed=0, randomised=False,
-           progress=False, **settings):
+def attack(model, images, labels, eps="8/255", attack="autoattack", *, target=None, norm="linf", batch=250, seed=0,
+           randomised=False, progress=False, **settings):
     """Attacks `model` and returns an AttackResult.
 
     model: a function from images [b,...] to logits [b,classes], such as an `nn.Module` in evaluation mode that
@@ -54,6 +67,10 @@ def attack(model, images, labels, eps="8/255", attack="autoattack", *, norm="lin
     eps: radius of the ball around an image, a number or a fraction such as "4/255".
     attack: "autoattack" (apgd-ce, apgd-t, fab-t, square), or one of "fgsm", "pgd", "apgd", "apgd_t", "fab", "fab_t",
         "square".
+    target: the class that images are moved to, with "fgsm", "pgd", "apgd", "fab" or "square": a number, integers [B]
+        with one for each image, "least_likely" (the wrong class with the smallest logit) or "random" (a wrong class,
+        drawn from `seed` and the position of the image). The attack then succeeds where the model predicts the target;
+        images whose label it is are left as they are and out of `success_rate`. None: any wrong class is a success.
     norm: "linf" or "l2".
     batch: images that are attacked together. The records of a model without noise do not depend on it, except by
         rounding.
@@ -65,11 +82,12 @@ def attack(model, images, labels, eps="8/255", attack="autoattack", *, norm="lin
     a model that is used under autocast enters it itself. Raises ValueError for arguments that
     make no sense, and whatever the model raises.
     """
-    pixels, target, device = _inputs(model, images, labels)
+    pixels, classes, device = _inputs(model, images, labels)
+    rule, targets = _target(target)
     if isinstance(model, torch.nn.Module) and model.training and not randomised:
         warnings.warn("the attacked model is in training mode; call model.eval() first", stacklevel=2)
-    request = {"attack": attack, "norm": norm, "epsilon": str(eps), "settings": settings, "batch": int(batch),
-               "seed": _seed(seed), "randomised": bool(randomised), "progress": bool(progress)}
+    request = {"attack": attack, "norm": norm, "epsilon": str(eps), "settings": settings, "target": rule,
+               "batch": int(batch), "seed": _seed(seed), "randomised": bool(randomised), "progress": bool(progress)}
     raised = []
 
     def one_pass():
@@ -84,7 +102,7 @@ def attack(model, images, labels, eps="8/255", attack="autoattack", *, norm="lin
     function = _PASS(one_pass)
     outer = _set_model(ctypes.cast(function, ctypes.c_void_p))  # of an attack whose model runs another one
     try:
-        found, clean, robust, stage, report = ops.attack(json.dumps(request), pixels, target)
+        found, clean, robust, stage, towards, report = ops.attack(json.dumps(request), pixels, classes, targets)
     except RuntimeError:
         if raised:
             raise raised.pop() from None
@@ -94,7 +112,7 @@ def attack(model, images, labels, eps="8/255", attack="autoattack", *, norm="lin
     report = json.loads(report)
     for warning in report["warnings"]:
         warnings.warn(warning, stacklevel=2)
-    return AttackResult(found.to(images.device), clean, robust, stage, report)
+    return AttackResult(found.to(images.device), clean, robust, stage, report, towards if len(towards) else None)
 
 
 def _inputs(model, images, labels):
@@ -107,6 +125,21 @@ def _inputs(model, images, labels):
     weights = next(model.parameters(), None) if isinstance(model, torch.nn.Module) else None
     device = images.device if weights is None else weights.device
     return images.detach().to("cpu").contiguous(), labels.detach().to("cpu", torch.int64), device
+
+
+def _target(target):
+    """The request's text for `target`, and the tensor of one target per image or None."""
+    if target is None:
+        return "", None
+    if isinstance(target, str) and target in ("least_likely", "random"):
+        return target, None
+    if isinstance(target, numbers.Integral) and not isinstance(target, bool):
+        return str(int(target)), None
+    values = None if isinstance(target, (str, bool, float)) else torch.as_tensor(target)
+    if values is None or values.is_floating_point() or values.is_complex() or values.dtype == torch.bool:
+        raise ValueError('target must be None, the number of a class, integers [B], "least_likely" or "random", got '
+                         f"{target!r}")
+    return "", values.detach().to("cpu", torch.int64)
 
 
 def _seed(seed):

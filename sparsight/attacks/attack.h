@@ -8,6 +8,7 @@
 
 #include "sparsight/attacks/attack_batch.h"
 #include "sparsight/attacks/attacked_model.h"
+#include "sparsight/attacks/target_option.h"
 #include "sparsight/attacks/threat_model.h"
 
 namespace sparsight {
@@ -32,9 +33,11 @@ struct AttackContext {
 };
 
 struct AttackResult {
-  at::Tensor pixels;   // [B,...] within the threat model
-  at::Tensor correct;  // [B] bool: whether the model still classifies them correctly
-  AttackCost cost;     // of the attack and of that classification
+  at::Tensor pixels;          // [B,...] within the threat model
+  at::Tensor correct;         // [B] bool: whether the model still classifies them correctly
+  AttackCost cost;            // of the attack and of that classification
+  at::Tensor withstood = {};  // [B] bool: withstands_attack(); the same as `correct` but for a targeted attack
+  at::Tensor target = {};     // [B] int64: the classes of a targeted attack; undefined for others
 };
 
 class Attack {
@@ -57,12 +60,16 @@ class Attack {
   virtual bool couples_images() const { return false; }
   // Whether images may have several labels, [B,K].
   virtual bool takes_several_labels() const { return false; }
+  // Its setting `target`; null for attacks that cannot be targeted, which refuse labels that are.
+  virtual const TargetOption* target() const { return nullptr; }
 
  protected:
   // Returns pixels of the same shape. batch.image is defined.
   virtual at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const = 0;
 
  private:
+  AttackBatch prepared(AttackedModel& model, const AttackBatch& given) const;
+
   AttackContext context_;
 };
 
@@ -74,9 +81,15 @@ uint64_t first_step(const std::string& part, int64_t restart, int64_t target = 0
 // other.
 at::Tensor images_to_attack(const at::Tensor& robust, bool coupled);
 
-// [B] bool: whether the largest logit is at the label, for a randomised model that of the mean logits of kVerdictPasses
-// passes.
+// The batch with the classes that a targeted attack moves its images to, given the logits [B,K] of the images as they
+// are. The batch itself where the attack is not targeted, or where it has its targets already.
+AttackBatch with_chosen_targets(const Attack& attack, AttackBatch batch, const at::Tensor& logits);
+
+// [B,K]: the logits that decide, for a randomised model the mean of kVerdictPasses passes.
 inline constexpr int64_t kVerdictPasses = 10;
+at::Tensor verdict_logits(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels, uint64_t step);
+// [B] bool: classified_correctly() and withstands_attack() of these.
 at::Tensor still_correct(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels, uint64_t step);
+at::Tensor still_withstands(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels, uint64_t step);
 
 }  // namespace sparsight

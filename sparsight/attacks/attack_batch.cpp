@@ -6,7 +6,7 @@ AttackBatch AttackBatch::select(const at::Tensor& index) const {
   const auto rows = [&](const at::Tensor& values) {
     return values.defined() ? values.index_select(0, index) : at::Tensor();
   };
-  return {rows(pixels), {rows(labels.label), rows(labels.target)}, rows(image), clean, rows(row)};
+  return {rows(pixels), {rows(labels.label), rows(labels.target), labels.targeted}, rows(image), clean, rows(row)};
 }
 
 }  // namespace sparsight

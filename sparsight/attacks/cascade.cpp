@@ -141,13 +141,17 @@ std::vector<CascadeStage> cascade_stages(const std::string& version) {
   fail_usage("the cascade \"", version, "\" does not exist: standard, plus, or rand for models with noise");
 }
 
-at::Tensor classify(AttackedModel& model, const AttackBatch& batch, int64_t batch_size) {
-  std::vector<at::Tensor> correct;
+at::Tensor clean_logits(AttackedModel& model, const AttackBatch& batch, int64_t batch_size) {
+  std::vector<at::Tensor> logits;
   for (const at::Tensor& index : at::arange(batch.pixels.size(0), at::kLong).split(batch_size)) {
     const AttackBatch some = batch.select(index);
-    correct.push_back(still_correct(model, some, some.pixels, first_step("cascade.clean", 0)));
+    logits.push_back(verdict_logits(model, some, some.pixels, first_step("cascade.clean", 0)));
   }
-  return at::cat(correct);
+  return at::cat(logits);
+}
+
+at::Tensor classify(AttackedModel& model, const AttackBatch& batch, int64_t batch_size) {
+  return classified_correctly(clean_logits(model, batch, batch_size), batch.labels.label);
 }
 
 double CascadeResult::clean_accuracy() const { return true_share(clean); }

@@ -38,6 +38,7 @@ struct CascadeResult {
   at::Tensor stage;   // [B] int64: number of the stage that fooled the image, -1 for none
   std::vector<StageResult> stages;
   AttackCost cost;                    // with the first pass over all images
+  at::Tensor target = {};             // [B] int64: the classes of a targeted attack, which is none of a cascade's
   std::vector<std::string> warnings;  // why the numbers may not mean what they seem to (cascade_warnings.h)
 
   double clean_accuracy() const;   // 0 to 1
@@ -47,6 +48,8 @@ struct CascadeResult {
 // Called before each call of an attack, with the number of the stage. May raise an exception to end the cascade.
 using CascadeProgress = std::function<void(size_t stage, int64_t robust)>;
 
+// [B,K]: verdict_logits() of the images as they are.
+at::Tensor clean_logits(AttackedModel& model, const AttackBatch& batch, int64_t batch_size);
 // [B] bool: which images are classified correctly as they are.
 at::Tensor classify(AttackedModel& model, const AttackBatch& batch, int64_t batch_size);
 

@@ -9,6 +9,7 @@ namespace sparsight {
 void FgsmOptions::declare(OptionSet& set) {
   set.flag("clip", &clip, "clip to the range of pixels");
   objective.declare(set);
+  goal.declare(set);
 }
 
 Fgsm::Fgsm(const FgsmOptions& options, AttackContext context)

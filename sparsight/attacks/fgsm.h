@@ -10,6 +10,7 @@ namespace sparsight {
 struct FgsmOptions {
   bool clip = true;
   ObjectiveOptions objective = {};
+  TargetOption goal = {};
   void declare(OptionSet& set);
 };
 
@@ -21,6 +22,7 @@ class Fgsm : public Attack {
   bool clips_pixels() const override { return options_.clip; }
   bool couples_images() const override { return objective_.couples_images(); }
   bool takes_several_labels() const override { return true; }
+  const TargetOption* target() const override { return &options_.goal; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;

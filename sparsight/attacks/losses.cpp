@@ -65,10 +65,12 @@ namespace attack_loss {
 
 at::Tensor cross_entropy(const at::Tensor& logits, const AttackLabels& labels) {
   check_one_class(labels.label);
+  if (labels.targeted) return -softmax_cross_entropy(logits, labels.target);
   return softmax_cross_entropy(logits, labels.label);
 }
 
 at::Tensor sigmoid_cross_entropy(const at::Tensor& logits, const AttackLabels& labels) {
+  if (labels.targeted) return -sparsight::sigmoid_cross_entropy(logits, labels.target);
   return sparsight::sigmoid_cross_entropy(logits, labels.label);
 }
 
@@ -77,6 +79,7 @@ at::Tensor automatic(const at::Tensor& logits, const AttackLabels& labels) {
 }
 
 at::Tensor dlr(const at::Tensor& logits, const AttackLabels& labels) {
+  if (labels.targeted) return targeted_dlr(logits, labels);
   const at::Tensor own = class_logit(logits, labels.label), sorted = largest(logits, 3, "dlr");
   return (largest_other(logits, labels.label) - own) / (sorted.select(1, 0) - sorted.select(1, 2) + 1e-12);
 }
@@ -88,6 +91,7 @@ at::Tensor targeted_dlr(const at::Tensor& logits, const AttackLabels& labels) {
 }
 
 at::Tensor margin(const at::Tensor& logits, const AttackLabels& labels) {
+  if (labels.targeted) return class_logit(logits, labels.target) - largest_other(logits, labels.target);
   if (labels.several()) return margin_of_sets(logits, labels.label);
   const at::Tensor own = class_logit(logits, labels.label);
   return largest_other(logits, labels.label) - own;
@@ -118,6 +122,10 @@ at::Tensor classified_correctly(const at::Tensor& logits, const at::Tensor& labe
   const at::Tensor predicted = logits.argmax(1);
   if (label.dim() == 1) return predicted.eq(label);
   return label.gather(1, predicted.unsqueeze(1)).squeeze(1).to(at::kBool);
+}
+
+at::Tensor withstands_attack(const at::Tensor& logits, const AttackLabels& labels) {
+  return labels.targeted ? logits.argmax(1).ne(labels.target) : classified_correctly(logits, labels.label);
 }
 
 }  // namespace sparsight

@@ -11,16 +11,20 @@ namespace sparsight {
 
 // Labels of a batch: [B] int64 classes, or [B,K] with 1 for each class of an image that has several and 0 elsewhere,
 // which automatic, sigmoid_cross_entropy and margin take. target: [B] int64, the class that a targeted loss moves an
-// image to.
+// image to. targeted: the attack succeeds only where the model predicts `target`, and then all losses are about it;
+// otherwise any wrong class is a success.
 struct AttackLabels {
   at::Tensor label;
   at::Tensor target = {};
+  bool targeted = false;
   bool several() const { return label.dim() == 2; }  // per image
 };
 
 namespace attack_loss {
 
-// logits: [B,K]. Each returns [B] of the logits' dtype (cross_entropy: at least fp32), differentiable.
+// logits: [B,K]. Each returns [B] of the logits' dtype (cross_entropy: at least fp32), differentiable. Of labels that
+// are `targeted`: minus the two cross entropies of the target, targeted_dlr instead of dlr, and as margin z_target -
+// max of the others, which is positive where the model predicts the target.
 at::Tensor cross_entropy(const at::Tensor& logits, const AttackLabels& labels);
 // cross_entropy of one label per image, sigmoid_cross_entropy of several.
 at::Tensor automatic(const at::Tensor& logits, const AttackLabels& labels);
@@ -51,5 +55,8 @@ std::string chosen_attack_loss(const std::string& name, bool several_labels);
 
 // [B] bool: whether the largest logit is at the label, or at one of the labels of [B,K].
 at::Tensor classified_correctly(const at::Tensor& logits, const at::Tensor& label);
+// [B] bool: whether an attack has not succeeded: the image is classified correctly or, of a targeted attack, not as the
+// target.
+at::Tensor withstands_attack(const at::Tensor& logits, const AttackLabels& labels);
 
 }  // namespace sparsight

@@ -26,6 +26,7 @@ void PgdOptions::declare(OptionSet& set) {
              "which iterate is returned: a misclassified one, then that of the largest loss (strict); that of the "
              "largest loss; or the last one (paper)");
   objective.declare(set);
+  goal.declare(set);
 }
 
 // The iterate to return, so far. `none` at first: the first one offered is taken.

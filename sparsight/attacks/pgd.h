@@ -20,6 +20,7 @@ struct PgdOptions {
   int64_t restarts = 1;
   std::string keep = "preset";
   ObjectiveOptions objective = {};
+  TargetOption goal = {};
   void declare(OptionSet& set);
 };
 
@@ -31,6 +32,7 @@ class Pgd : public Attack {
   bool clips_pixels() const override { return strict_; }
   bool couples_images() const override { return objective_.couples_images(); }
   bool takes_several_labels() const override { return true; }
+  const TargetOption* target() const override { return &options_.goal; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;

@@ -33,6 +33,7 @@ loop_sources(
   attacks/square/square_run.cpp
   attacks/strongest.cpp
   attacks/target_classes.cpp
+  attacks/target_option.cpp
   attacks/threat_model.cpp
   attacks/transfer.cpp)
 torch_sources(
@@ -56,6 +57,8 @@ light_sources(
   attacks/run/attack_check.cpp
   attacks/run/attack_folder.cpp
   attacks/run/attack_plan.cpp
+  attacks/run/attack_success.cpp
   attacks/run/attack_summary.cpp
   attacks/run/curve_warnings.cpp
+  attacks/run/named_classes.cpp
   attacks/run/observed_model.cpp)

@@ -6,6 +6,7 @@
 #include <ATen/ops/where.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/eval/recorded_routing.h"
 #include "sparsight/eval/statistics.h"
@@ -56,7 +57,7 @@ Json side(const Records& records, const std::vector<double>& right) {
           {"routing", recorded_routing(records)}};
 }
 
-// "linf, epsilon 0.0157 of pixels in 0..1, by pgd", of records of attacked images; else "not attacked".
+// "linf, epsilon 0.0157 of pixels in 0..1, by pgd, targeted at 3", of records of attacked images; else "not attacked".
 std::string describe_attack(const Json& settings) {
   const Json attack = settings.value("attack", Json());
   if (!attack.is_object()) return "not attacked";
@@ -64,7 +65,11 @@ std::string describe_attack(const Json& settings) {
     const Json value = attack.value(key, Json());
     return printable(value.is_string() ? value.get<std::string>() : shown(value));
   };
-  return cat(part("norm"), ", epsilon ", part("epsilon"), " of pixels in ", part("range"), ", by ", part("name"));
+  const Json& stages = member(attack, "stages");
+  const std::string target =
+      stages.is_array() && stages.size() == 1 ? text(member(stages[0], "settings"), "target") : std::string();
+  return cat(part("norm"), ", epsilon ", part("epsilon"), " of pixels in ", part("range"), ", by ", part("name"),
+             target.empty() || target == "none" ? "" : ", targeted at " + printable(target));
 }
 
 // Settings that may make the pixels differ although the ids are the same.

@@ -17,5 +17,8 @@ torch_tests(
   attacks/run/attack_shard_test.cpp
   attacks/run/attack_plan_test.cpp
   attacks/run/curve_warnings_test.cpp
+  attacks/run/named_classes_test.cpp
   attacks/run/observed_model_test.cpp
+  attacks/run/targeted_shard_test.cpp
+  attacks/targeted_attack_test.cpp
   attacks/threat_model_test.cpp)

@@ -1,6 +1,7 @@
 light_tests(
   e2e/attack_curve_test.cpp
   e2e/attack_resume_test.cpp
+  e2e/attack_target_test.cpp
   e2e/attack_test.cpp
   e2e/attack_transfer_test.cpp
   e2e/attack_unwritable_test.cpp

@@ -147,6 +147,84 @@ class LinearModel(unittest.TestCase):
             self.assertTrue(self.model(found.images).argmax(1).eq(self.labels).equal(found.robust))
 
 
+class Targeted(unittest.TestCase):
+    """Logits (0.3, 0.1 + 2 d5, 4 d10), d = x - 0.5: a grey image is of class 0, 0.1 from class 1, 0.075 from class 2."""
+    ATTACKS = {"fgsm": {"loss": "margin"}, "pgd": {"steps": 10, "loss": "margin"},
+               "apgd": {"steps": 10, "loss": "margin"}, "fab": {"steps": 10}, "square": {"queries": 400}}
+
+    def setUp(self):
+        self.grey = torch.full((3, 1, 4, 4), 0.5, dtype=torch.float64)
+
+    @staticmethod
+    def model(x):
+        d = x.flatten(1) - 0.5
+        return torch.stack([0 * d[:, 0] + 0.3, 0.1 + 2 * d[:, 5], 4 * d[:, 10]], 1)
+
+    def attacked(self, labels, eps, attack, target, **settings):
+        return sparsight.attack(self.model, self.grey, labels, eps, attack, target=target, seed=3, **settings)
+
+    def test_the_smallest_perturbation_is_known(self):
+        for attack, settings in self.ATTACKS.items():
+            for target, smallest in ((1, 0.1), (2, 0.075)):
+                with self.subTest(attack, target=target):
+                    below = self.attacked([0, 0, 0], 0.98 * smallest, attack, target, **settings)
+                    above = self.attacked([0, 0, 0], 1.07 * smallest, attack, target, **settings)
+                    self.assertEqual((below.success_rate, above.success_rate), (0, 1))
+                    self.assertTrue(self.model(above.images).argmax(1).eq(target).all())
+                    self.assertTrue(above.stage.eq(0).all() and below.stage.eq(-1).all())
+                    self.assertTrue(above.target.eq(target).all())
+
+    def test_a_target_for_each_image(self):
+        targets = torch.tensor([1, 2, 0])  # the last one is the label: left out, and as it was
+        found = self.attacked([0, 0, 0], 0.107, "pgd", targets, **self.ATTACKS["pgd"])
+        self.assertTrue(found.target.equal(targets))
+        self.assertTrue(self.model(found.images).argmax(1).equal(targets))
+        self.assertEqual(found.stage.tolist(), [0, 0, -1])
+        self.assertTrue(found.images[2].equal(self.grey[2]))
+        self.assertEqual((found.report["success_rate"]["count"], found.report["success_rate"]["of"]), (2, 2))
+        self.assertEqual(found.report["target"]["left_out"], 1)
+        self.assertAlmostEqual(found.robust_accuracy, 1 / 3)
+        self.assertIn("at the target 100.0%", repr(found))
+
+    def test_rules_follow_from_image_and_seed_alone(self):
+        torch.manual_seed(5)
+        images, labels = torch.rand(30, 1, 4, 4), torch.arange(30) % 6
+        model = nn.Sequential(nn.Flatten(), nn.Linear(16, 6)).eval()
+        for target in ("random", "least_likely"):
+            few, many = (sparsight.attack(model, images, labels, "8/255", "fgsm", target=target, batch=batch)
+                         for batch in (4, 30))
+            self.assertTrue(few.target.equal(many.target))
+            self.assertFalse(few.target.eq(labels).any())
+        wrong = model(images).detach().scatter(1, labels[:, None], float("inf"))
+        self.assertTrue(many.target.equal(wrong.argmin(1)))
+        other = sparsight.attack(model, images, labels, "8/255", "fgsm", target="random", seed=1)
+        self.assertFalse(other.target.equal(
+            sparsight.attack(model, images, labels, "8/255", "fgsm", target="random").target))
+        self.assertIsNone(sparsight.attack(model, images, labels, "8/255", "fgsm").target)
+
+    def test_untargeted_success(self):
+        found = sparsight.attack(self.model, self.grey, [0, 0, 1], 0.08, "fab", steps=10)
+        self.assertEqual((found.clean_accuracy, found.robust_accuracy, found.success_rate), (2 / 3, 0, 1))
+
+    def test_refusals(self):
+        def refuses(message, target, attack="pgd", labels=(0, 0, 0)):
+            with self.subTest(message), self.assertRaisesRegex(ValueError, message):
+                self.attacked(list(labels), 0.1, attack, target)
+        refuses("autoattack is untargeted", 1, "autoattack")
+        refuses("autoattack is untargeted", torch.tensor([1, 1, 1]), "autoattack")
+        refuses("apgd_t cannot be targeted", "random", "apgd_t")
+        refuses("there is no class 3: the numbers of the 3 classes are 0 to 2", 3)
+        refuses("there is no class -1", -1)
+        refuses("target must be 0 to 2", torch.tensor([1, 2, 3]))
+        refuses("target must be 0 to 2", [1, -1, 0])
+        refuses(r"target must be \[B\] int64 with B = 3", torch.tensor([1]))
+        refuses(r"target must be \[B\] int64 with B = 3", torch.tensor(1))
+        refuses("the label of every image is its target", 0)
+        refuses("the label of every image is its target", torch.tensor([2, 1, 0]), labels=(2, 1, 0))
+        for target in ("cat", "", "1", 1.5, True, torch.rand(3), torch.tensor([True, False, True]), float("nan")):
+            refuses("target must be None, the number of a class", target)
+
+
 class Square(torch.autograd.Function):
     @staticmethod
     def forward(context, x):

@@ -21,6 +21,7 @@ void ApgdOptions::declare(OptionSet& set) {
   set.choice("keep", &keep, {"fooled", "loss"},
              "which point is returned: a misclassified one, if there is any, or that of the largest loss");
   objective.declare(set);
+  goal.declare(set);
 }
 
 Apgd::Apgd(const ApgdOptions& options, AttackContext context)
@@ -49,7 +50,7 @@ at::Tensor Apgd::perturb(AttackedModel& model, const AttackBatch& batch) const {
     }
     return best.best;
   }
-  Strongest strongest(batch.pixels, still_correct(model, batch, batch.pixels, first_step("apgd.clean", 0)));
+  Strongest strongest(batch.pixels, still_withstands(model, batch, batch.pixels, first_step("apgd.clean", 0)));
   const SavedLoop loop(context().saver, first_step("apgd.runs", 0), strongest.state());
   for (int64_t restart = loop.done(options_.restarts); restart < options_.restarts; ++restart) {
     const at::Tensor index = images_to_attack(strongest.robust(), objective_.coupled(model));

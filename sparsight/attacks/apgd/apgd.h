@@ -14,17 +14,19 @@ struct ApgdOptions {
   std::string start = "surface";
   std::string keep = "fooled";
   ObjectiveOptions objective = {};
+  TargetOption goal = {};
   void declare(OptionSet& set);
 };
 
-// keep = "fooled": a restart runs on the images that are still classified correctly. An image that already is not is
-// returned as it is; one that no run fooled, at its point of the largest loss.
+// keep = "fooled": a restart runs on the images that still withstand the attack. An image that does not is returned as
+// it is; one that no run fooled, at its point of the largest loss.
 // keep = "loss": every run on every image; the point of the largest loss.
 class Apgd : public Attack {
  public:
   Apgd(const ApgdOptions& options, AttackContext context);
   bool couples_images() const override { return objective_.couples_images(); }
   bool takes_several_labels() const override { return true; }
+  const TargetOption* target() const override { return &options_.goal; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;

@@ -12,7 +12,7 @@
 
 namespace sparsight {
 
-void FabOptions::declare(OptionSet& set) {
+void FabOptions::declare_runs(OptionSet& set) {
   set.integer("steps", &steps, {1, 1000000}, "number of steps of a run");
   set.integer("restarts", &restarts, {1, 10000}, "number of runs; all but the first start at random");
   set.real("max_pull", &max_pull, {0, 1}, "largest weight of the image's projection in a step (alpha_max)");
@@ -20,8 +20,13 @@ void FabOptions::declare(OptionSet& set) {
   set.real("backward", &backward, {0, 1}, "share of the distance to the image that is kept after a success (beta)");
 }
 
+void FabOptions::declare(OptionSet& set) {
+  declare_runs(set);
+  goal.declare(set);
+}
+
 void FabTargetedOptions::declare(OptionSet& set) {
-  FabOptions::declare(set);
+  declare_runs(set);
   set.integer("targets", &targets, {1, 1000000},
               "number of classes that images are moved to, the second most likely first; at most all others");
 }
@@ -38,7 +43,7 @@ at::Tensor Fab::perturb(AttackedModel& model, const AttackBatch& batch) const {
   const AttackEvaluation at_clean = evaluate_loss(model, clean, batch, batch.pixels, first_step(name + ".clean", 0));
   const at::Tensor targets = target_classes(at_clean.logits, std::max<int64_t>(targets_, 1), batch.labels.label);
   const FabRunOptions options{options_.steps, options_.max_pull, options_.overshoot, options_.backward};
-  Strongest strongest(batch.pixels, classified_correctly(at_clean.logits, batch.labels.label));
+  Strongest strongest(batch.pixels, withstands_attack(at_clean.logits, batch.labels));
   const SavedLoop loop(context().saver, first_step(name + ".runs", 0), strongest.state());
   const int64_t runs = targets.size(1) * options_.restarts;
   for (int64_t number = loop.done(runs); number < runs; ++number) {

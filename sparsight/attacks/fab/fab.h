@@ -13,7 +13,11 @@ struct FabOptions {
   double max_pull = 0.1;
   double overshoot = 1.05;
   double backward = 0.9;
+  TargetOption goal = {};
   void declare(OptionSet& set);
+
+ protected:
+  void declare_runs(OptionSet& set);  // all but the target
 };
 
 struct FabTargetedOptions : FabOptions {
@@ -22,18 +26,20 @@ struct FabTargetedOptions : FabOptions {
 };
 
 // An image that no point within epsilon fools is returned as it is. The first run starts at the image, further ones at
-// random points within epsilon / 2, on the images that are still classified correctly.
+// random points within epsilon / 2, on the images that still withstand the attack. With a target it looks for the
+// closest point that the model takes for it, along the difference between the target's logit and the largest other one.
 class Fab : public Attack {
  public:
   Fab(const FabOptions& options, AttackContext context);
   Fab(const FabTargetedOptions& options, AttackContext context);
+  const TargetOption* target() const override { return targets_ > 0 ? nullptr : &options_.goal; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;
 
  private:
   FabOptions options_;
-  int64_t targets_;  // 0: not targeted
+  int64_t targets_;  // how many classes it goes through; 0: it is not fab_t
 };
 
 }  // namespace sparsight

@@ -18,14 +18,15 @@
 namespace sparsight {
 namespace {
 
-// z_c - z_y of a class c of each image, and its gradient.
+// z_c - z_y of a class c of each image, or z_target minus the largest other logit, and its gradient.
 struct ClassDifference {
   at::Tensor value;     // [B]
   at::Tensor gradient;  // [B,...]
 };
 
 ClassDifference towards_target(AttackedModel& model, const AttackBatch& batch, const at::Tensor& x, uint64_t step) {
-  const AttackEvaluation at_x = evaluate_objective(model, {.loss = attack_loss::targeted_margin}, batch, x, step);
+  const AttackLoss loss = batch.labels.targeted ? attack_loss::margin : attack_loss::targeted_margin;
+  const AttackEvaluation at_x = evaluate_objective(model, {.loss = loss}, batch, x, step);
   return {at_x.loss, at_x.gradient};
 }
 

@@ -21,7 +21,8 @@ struct FabRun {
 
 // start: [B,...] in the range of pixels; epsilon plays no part. Towards batch.labels.target where it is defined, else
 // towards the class whose boundary is closest, which costs a gradient for each of them. Any misclassified point is a
-// success. As losses the observer gets the negative distances of the point and of the closest misclassified one.
+// success, but of labels that are `targeted` only one that is taken for the target. As losses the observer gets the
+// negative distances of the point and of the closest misclassified one.
 FabRun run_fab(AttackedModel& model, const AttackBatch& batch, const AttackContext& context,
                const FabRunOptions& options, const at::Tensor& start, uint64_t first);
 

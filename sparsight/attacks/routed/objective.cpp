@@ -111,7 +111,7 @@ AttackEvaluation evaluate(AttackedModel& model, const Objective& objective, cons
     if (other_path) result.gradient = gradient_by_path(model, objective, batch, reference, pixels, at);
     add(loss, result.loss);
     add(logits, result.logits);
-    add(votes, classified_correctly(result.logits, batch.labels.label).to(at::kLong));
+    add(votes, withstands_attack(result.logits, batch.labels).to(at::kLong));
     if (with_gradient) add(gradient, result.gradient);
   }
   const at::Tensor correct = (votes * 2).ge(objective.passes);

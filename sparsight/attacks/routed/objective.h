@@ -37,7 +37,7 @@ struct Objective {
 struct AttackEvaluation {
   at::Tensor loss;      // [B], mean over passes
   at::Tensor gradient;  // [B,...]: of the sum of the losses, mean over passes, by the objective's path
-  at::Tensor correct;   // [B] bool: in at least half of the passes
+  at::Tensor correct;   // [B] bool: withstands_attack() in at least half of the passes
   at::Tensor logits;    // [B,K], mean over passes
 };
 

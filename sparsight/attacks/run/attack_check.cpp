@@ -12,9 +12,11 @@ namespace {
 
 constexpr const char* kAttackAgain = "; remove the folder and attack again";
 
-at::Tensor misclassified_at(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels,
-                            int64_t batch_size) {
-  return ~classified_correctly(model_verdict(model, batch, pixels, batch_size).logits, batch.labels.label);
+// target: of the attack, or undefined.
+at::Tensor misclassified_at(AttackedModel& model, const AttackBatch& batch, const at::Tensor& target,
+                            const at::Tensor& pixels, int64_t batch_size) {
+  const at::Tensor logits = model_verdict(model, batch, pixels, batch_size).logits;
+  return ~withstands_attack(logits, {batch.labels.label, target, target.defined()});
 }
 
 }  // namespace
@@ -35,9 +37,9 @@ PieceCheck check_piece(AttackedModel& model, const AttackedBatch& images, const 
   check.highest = saved.max().item<double>();
   if (clipped && (check.lowest < 0 || check.highest > 1))
     fail(what, " have pixels of ", check.lowest, " to ", check.highest, ", not 0 to 1", kAttackAgain);
-  check.misclassified = misclassified_at(model, images.batch, saved, batch_size);
+  check.misclassified = misclassified_at(model, images.batch, piece.target, saved, batch_size);
   check.misclassified_in_8_bits =
-      misclassified_at(model, images.batch, (saved * 255).round().clamp(0, 255) / 255, batch_size);
+      misclassified_at(model, images.batch, piece.target, (saved * 255).round().clamp(0, 255) / 255, batch_size);
   return check;
 }
 

@@ -8,7 +8,8 @@ namespace sparsight {
 
 struct PieceCheck {
   double largest_norm = 0, lowest = 0, highest = 0;  // of the perturbations, of the pixels
-  at::Tensor misclassified;                          // [B] bool: by a pass over the saved pixels
+  at::Tensor misclassified;                          // [B] bool: by a pass over the saved pixels; as the target of a
+                                                     // targeted attack
   at::Tensor misclassified_in_8_bits;                // [B] bool: after rounding to 255ths, as in a PNG
 };
 

@@ -16,6 +16,7 @@
 #include "sparsight/eval/records.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/checked_json.h"
+#include "sparsight/io/safetensors_rows.h"
 #include "sparsight/report/attack/attack_curve_page.h"
 #include "sparsight/report/attack/attack_curve_text.h"
 
@@ -80,11 +81,15 @@ class NewFolders {
   std::vector<fs::path> made_;
 };
 
-at::Tensor robust_images(const std::string& folder) {
+// [n] bool: classified correctly before and after, or what a targeted attack could have reached and did not.
+at::Tensor robust_images(const std::string& folder, bool targeted) {
   const RecordColumns columns{.logits = false, .experts = false};
   const Records before = read_records(folder + "/clean_records", columns),
                 after = read_records(folder + "/records", columns);
-  return before.correct() & after.correct();
+  if (!targeted) return before.correct() & after.correct();
+  const at::Tensor target =
+      SafetensorsRowReader(folder + "/adversarial.safetensors").rows("target", 0, after.label.size(0));
+  return after.label.ne(target) & after.prediction.ne(target);
 }
 
 // What the curve keeps of the result at one epsilon.
@@ -104,7 +109,7 @@ Json curve_description(const AttackRequest& request, const Json& result) {
   Json curve{{"format", "sparsight-attack-curve"}, {"version", 1}};
   for (const char* key : {"model", "data", "threat", "attack", "exact", "precision", "environment", "images", "batch",
                           "peak_bytes_per_image", "images_share_capacity", "images_choose_together",
-                          "images_share_objective", "pixels_clipped", "notes"})
+                          "images_share_objective", "pixels_clipped", "target", "notes"})
     curve[key] = result.value(key, Json());
   curve["threat"].erase("epsilon");
   curve["attack"].erase("epsilon");
@@ -138,6 +143,7 @@ Json run_attack_curve(const AttackRequest& request, const OnAttackResult& on_res
   check_radius(attacks.back().threat, values);
   std::optional<NewFolders> made;
   if (group.leads()) made.emplace(folder);
+  const bool targeted = plan_attack(attacks.back().request).targeted();
   Json curve, points = Json::array();
   std::vector<CurveAttack> results;
   for (const ListedAttack& attack : attacks) {
@@ -147,14 +153,14 @@ Json run_attack_curve(const AttackRequest& request, const OnAttackResult& on_res
     if (curve.is_null()) curve = curve_description(request, result);
     points.push_back(curve_point(attack, result));
     results.push_back({attack.request.epsilon, attack.threat.epsilon, result.value("gradients", int64_t{0}) > 0,
-                       robust_images(attack.request.out)});
+                       robust_images(attack.request.out, targeted)});
   }
   if (!group.leads()) return {};
   const double large = large_epsilon(attacks.back().threat.norm, values);
   curve["points"] = std::move(points);
-  curve["warnings"] = curve_warnings(results, large);
+  curve["warnings"] = curve_warnings(results, large, targeted);
   if (!curve["notes"].is_array()) curve["notes"] = Json::array();
-  if (attacks.back().threat.epsilon < large)
+  if (attacks.back().threat.epsilon < large && !targeted)
     curve["notes"].push_back(cat("no epsilon is as large as ", large,
                                  ", where every image can be made grey: that the "
                                  "attack then fools all of them was not checked"));

@@ -75,7 +75,7 @@ ModelOutput recorded_output(const ModelVerdict& verdict) {
 }  // namespace
 
 at::Tensor fooled_by(const AttackShard& piece, const AttackPlan& plan) {
-  const at::Tensor fooled = clean_correct(piece) & ~attacked_correct(piece);
+  const at::Tensor fooled = piece_success(piece).reached;
   const at::Tensor last = at::full_like(piece.stage, std::ssize(plan.stages) - 1);
   return at::where(fooled, at::where(piece.stage >= 0, piece.stage, last), at::full_like(piece.stage, -1));
 }
@@ -88,7 +88,8 @@ AttackFiles::AttackFiles(const std::string& folder, const AttackPlan& plan)
       pixels_(folder + kImagesFile),
       routing_(folder + kRoutingFile),
       clean_routing_(folder + kCleanRoutingFile),
-      csv_("image,id,label,clean_prediction,prediction,fooled_by,norm,queries,misclassified_in_8_bits\n") {}
+      csv_(cat("image,id,label,clean_prediction,prediction,fooled_by,norm,queries,misclassified_in_8_bits",
+               plan.targeted() ? ",target\n" : "\n")) {}
 
 void AttackFiles::add_images(const AttackShard& piece) {
   for (const auto& [name, rows] :
@@ -101,6 +102,7 @@ void AttackFiles::add_images(const AttackShard& piece) {
                                                                  {"clean_logits", piece.clean.logits},
                                                                  {"logits", piece.attacked.logits}})
     pixels_.append(name, rows);
+  if (piece.target.defined()) pixels_.append("target", piece.target);
 }
 
 void AttackFiles::commit_images() {
@@ -132,7 +134,8 @@ void AttackFiles::add(const AttackedBatch& images, const AttackShard& piece, con
                 ",", at_row(clean, i), ",", at_row(attacked, i), ",",
                 by < 0 ? "" : attack_csv_text(plan_.stages.at(static_cast<size_t>(by)).name), ",",
                 attack_csv_number(piece.norm[i].item<double>()), ",", at_row(piece.queries, i), ",",
-                check.misclassified_in_8_bits[i].item<bool>() ? 1 : 0, "\n");
+                check.misclassified_in_8_bits[i].item<bool>() ? 1 : 0);
+    csv_ += piece.target.defined() ? cat(",", at_row(piece.target, i), "\n") : "\n";
   }
 }
 

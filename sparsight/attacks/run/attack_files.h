@@ -15,7 +15,7 @@ namespace sparsight {
 //   records/, clean_records/   evaluation records of attacked and clean images: sparsight compare reads them
 //   adversarial.safetensors    pixels [n,C,H,W] fp32 (fp64 with that precision), image, label, stage, queries [n]
 //   int64, norm [n] fp64,
-//                              clean_logits, logits [n,K] of the same type
+//                              clean_logits, logits [n,K] of the same type; of a targeted attack target [n] int64
 //   routing.safetensors, clean_routing.safetensors   every decision of the MoE layers, as eval --save-routing writes,
 //                                                    without logits
 //   images.csv, stages.csv, routing.csv   tables of the images, of the attacks and of the MoE layers, if there are any
@@ -45,8 +45,8 @@ class AttackFiles {
   std::string csv_;
 };
 
-// [B] int64: the stage that fooled each image by its last pass, -1 for none. An image that only the last pass finds
-// misclassified counts for the last stage.
+// [B] int64: the stage that succeeded on each image by its last pass, -1 for none. An image on which only the last pass
+// finds a success counts for the last stage.
 at::Tensor fooled_by(const AttackShard& piece, const AttackPlan& plan);
 
 }  // namespace sparsight

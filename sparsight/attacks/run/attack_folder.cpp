@@ -52,6 +52,17 @@ void check_identity(const std::string& folder, const Json& found, const Json& wa
   }
 }
 
+// What an attack had before there was a choice, which its index therefore does not say.
+void add_later_settings(Json& identity) {
+  if (!identity.is_object()) return;
+  if (!identity.contains("precision")) identity["precision"] = "fp32";
+  if (!member(member(identity, "attack"), "stages").is_array()) return;
+  for (Json& stage : identity["attack"]["stages"])
+    if (stage.is_object() && stage.contains("settings") && stage["settings"].is_object() &&
+        !stage["settings"].contains("target"))
+      stage["settings"]["target"] = "none";
+}
+
 std::string piece_name(int64_t first, int64_t last) {
   char name[64];
   std::snprintf(name, sizeof name, "%s/%09lld-%09lld", kPieces, static_cast<long long>(first),
@@ -119,7 +130,7 @@ AttackFolder::~AttackFolder() {
 void AttackFolder::read_index() {
   const Json index = read_attack_json(file(kAttackIndex));
   Json identity = index.value("identity", Json());
-  if (identity.is_object() && !identity.contains("precision")) identity["precision"] = "fp32";  // written before fp64
+  add_later_settings(identity);
   check_identity(path_, identity, identity_, "");
   const auto count = [&](const char* key) {
     const double value = number(index, key).value_or(0);

@@ -50,8 +50,9 @@ Json attack_identity(const AttackRequest& request, const AttackPlan& plan, const
                  {{"name", printable(images.info().name)},
                   {"split", request.split},
                   {"images", images.size()},
+                  {"classes", images.only_classes()},
                   {"settings", data_settings(loaded)}}}};
-  if (images.size() < images.split_size()) identity["data"]["chosen"] = "evenly over classes";  // once: the first ones
+  if (images.size() < images.eligible()) identity["data"]["chosen"] = "evenly over classes";  // once: the first ones
   return identity;
 }
 
@@ -77,7 +78,8 @@ Json attack_description(const AttackRequest& request, const AttackPlan& plan, co
           {"data",
            {{"name", printable(images.info().name)},
             {"split", request.split},
-            {"of", images.split_size()},
+            {"of", images.eligible()},
+            {"classes", images.only_classes()},
             {"multi_label", images.info().multi_label}}},
           {"threat",
            {{"norm", to_text(plan.threat.norm)},

@@ -10,7 +10,8 @@ namespace sparsight {
 
 // {"attack": {"name", "version", "norm", "epsilon", "range", "seed", "noise", "stages"}, "exact", "precision",
 // "weights", "model":
-// {"fingerprint"}, "data": {"name", "split", "images", "settings"}}. Equal for equal results.
+// {"fingerprint"}, "data": {"name", "split", "images", "classes", "settings"}}. Equal for equal results; the target of
+// an attack is a setting of its stage.
 Json attack_identity(const AttackRequest& request, const AttackPlan& plan, const AttackedRun& run,
                      const AttackedImages& images);
 

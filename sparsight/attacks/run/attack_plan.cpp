@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "sparsight/attacks/register_attacks.h"
+#include "sparsight/attacks/run/named_classes.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
@@ -12,7 +13,7 @@
 namespace sparsight {
 namespace {
 
-constexpr const char *kAttackSection = "attack", *kPassesSetting = "passes";
+constexpr const char *kAttackSection = "attack", *kPassesSetting = "passes", *kTargetSetting = "target";
 
 // The settings of --set attack.KEY=VALUE; the other overrides are left in `rest`.
 Json attack_settings(const std::vector<std::string>& overrides, std::vector<std::string>& rest) {
@@ -66,6 +67,25 @@ bool takes_several_labels(const CascadeStage& stage) {
   return attacks().make(stage.attack, stage.settings, stage.name, {})->takes_several_labels();
 }
 
+bool takes_target(const CascadeStage& stage) {
+  return attacks().make(stage.attack, stage.settings, stage.name, {})->target() != nullptr;
+}
+
+// The target of --target or of --set attack.target, which is one setting; "" without one. It is taken out of `given`.
+std::string taken_target(const AttackRequest& request, Json& given) {
+  std::string target = request.target;
+  if (given.contains(kTargetSetting)) {
+    const Json& value = given[kTargetSetting];
+    if (!target.empty()) fail_usage("--target and --set attack.target are the same setting; give one of them");
+    if (!value.is_string() && !value.is_number_integer())
+      fail_usage("attack.target must be a class, least_likely or random, got ", printable(shown(value)));
+    target = value.is_string() ? value.get<std::string>() : value.dump();
+    given.erase(kTargetSetting);
+    if (target.empty()) fail_usage("attack.target is empty; give a class, least_likely, random or none");
+  }
+  return target == TargetOption().target ? "" : target;
+}
+
 // The names of the attacks for which `holds` of their default settings.
 std::vector<std::string> attacks_where(const std::function<bool(const CascadeStage&)>& holds) {
   std::vector<std::string> names;
@@ -88,6 +108,7 @@ AttackPlan plan_attack(const AttackRequest& request) {
   if (request.norm != "linf" && request.norm != "l2")
     fail_usage("the norm \"", printable(request.norm), "\": must be linf or l2");
   plan.threat = make_threat({request.norm, request.epsilon, request.range});
+  plan.target = taken_target(request, given);
   if (request.attack == "autoattack" || request.attack == "cascade") {
     if (given.contains("batch_size"))
       fail_usage("attack.batch_size is a setting of the library's cascade; the program has --batch");
@@ -102,7 +123,34 @@ AttackPlan plan_attack(const AttackRequest& request) {
     stage.settings = with_defaults(stage.attack, stage.settings);
     uses_gradients(stage);  // constructs it, which checks how its settings fit together
   }
+  if (!plan.targeted()) return plan;
+  check_takes_target(plan);
+  plan.stages.at(0).settings[kTargetSetting] = plan.target;
   return plan;
+}
+
+void check_takes_target(const AttackPlan& plan) {
+  const auto others = [] { return join(attacks_where(takes_target), " or --attack "); };
+  if (plan.is_cascade())
+    fail_usage(plan.attack, " is untargeted: any wrong class is a success of its attacks; to target a class use ",
+               "--attack ", others());
+  if (!takes_target(plan.stages.at(0)))
+    fail_usage(plan.attack, " cannot be targeted at a class of choice: it goes through the classes itself, and any ",
+               "wrong one is a success; use --attack ", others());
+}
+
+void fit_to_target(AttackPlan& plan, const std::vector<std::string>& classes) {
+  if (!plan.targeted() || !is_one_class(plan.target)) return;
+  plan.target_class = class_number(plan.target, classes);
+  plan.target_name = classes.at(static_cast<size_t>(plan.target_class));
+  plan.stages.at(0).settings[kTargetSetting] = std::to_string(plan.target_class);
+}
+
+Json target_json(const AttackPlan& plan) {
+  const bool one = plan.target_class >= 0;
+  return {{"given", printable(plan.target)},
+          {"class", one ? Json(plan.target_class) : Json()},
+          {"name", one ? Json(printable(plan.target_name)) : Json()}};
 }
 
 void fit_to_labels(AttackPlan& plan, bool several_labels) {
@@ -111,6 +159,9 @@ void fit_to_labels(AttackPlan& plan, bool several_labels) {
                join(attacks_where(takes_several_labels), " or --attack "));
   };
   if (several_labels && plan.is_cascade()) refuse(plan.attack);
+  if (several_labels && plan.targeted())
+    fail_usage("a targeted attack moves images from one class to another, but these have several labels each; ",
+               "leave out the target");
   for (CascadeStage& stage : plan.stages) {
     const std::string loss = stage.settings.value("loss", "");
     if (!loss.empty()) stage.settings["loss"] = chosen_attack_loss(loss, several_labels);
@@ -125,9 +176,10 @@ void fit_to_labels(AttackPlan& plan, bool several_labels) {
 
 void fit_to_classes(AttackPlan& plan, int64_t classes) {
   for (CascadeStage& stage : plan.stages) {
-    if (classes < 3 && stage.settings.value("loss", "") == "dlr") {
-      plan.notes.push_back(
-          cat(stage.name, " maximises the margin: the dlr loss needs 3 classes, the model has ", classes));
+    const int64_t needed = plan.targeted() ? 4 : 3;
+    if (classes < needed && stage.settings.value("loss", "") == "dlr") {
+      plan.notes.push_back(cat(stage.name, " maximises the margin: the ", plan.targeted() ? "targeted " : "",
+                               "dlr loss needs ", needed, " classes, the model has ", classes));
       stage.settings["loss"] = "margin";
     }
     if (stage.attack != "apgd_t" || classes >= 4) continue;
@@ -177,6 +229,7 @@ std::string attack_name(const AttackRequest& request) {
   if (request.noise) name += "_noise";
   if (!request.weights.empty()) name += "_" + request.weights;
   if (request.precision != "fp32") name += "_" + request.precision;
+  if (!request.target.empty() && request.target != TargetOption().target) name += "_to_" + request.target;
   return plain_name(std::move(name));
 }
 

@@ -18,18 +18,35 @@ struct AttackPlan {
   std::vector<std::string> model_overrides;
   std::vector<std::string> notes;  // what the report has to say: replaced losses, changed settings
 
+  std::string target;         // as requested: "cat", "3", "random"; "": the attack is untargeted
+  int64_t target_class = -1;  // once fit_to_target() has found it; -1: each image has a target of its own
+  std::string target_name;    // of that class
+
   bool is_cascade() const { return !version.empty(); }
+  bool targeted() const { return !target.empty(); }
 };
 
 // Raises UsageError for an unknown attack or setting, an epsilon that is not a number of at least 0, one that covers
-// the whole range of pixels, and fp64 with packed weights. A setting of a cascade goes to all stages that have it.
+// the whole range of pixels, fp64 with packed weights, and a target of an attack that cannot be targeted. A setting of
+// a cascade goes to all stages that have it.
 AttackPlan plan_attack(const AttackRequest& request);
 
+// Raises UsageError, naming attacks that can, where the attack cannot be targeted.
+void check_takes_target(const AttackPlan& plan);
+
+// Finds the class that `target` names, by name or number, if it is one class. Raises UsageError if there is none.
+// classes: names, in label order.
+void fit_to_target(AttackPlan& plan, const std::vector<std::string>& classes);
+
+// {"given", "class", "name"} of a targeted plan; the last two are null where each image has a target of its own.
+Json target_json(const AttackPlan& plan);
+
 // Chooses the loss of stages with loss = "auto". Raises UsageError where a stage does not take several labels per
-// image, but the images have several.
+// image, or the attack is targeted, but the images have several.
 void fit_to_labels(AttackPlan& plan, bool several_labels);
 
-// Replaces losses that need more classes than there are by the margin, with a note: dlr needs 3, targeted dlr 4.
+// Replaces losses that need more classes than there are by the margin, with a note: dlr needs 3, targeted dlr, which a
+// targeted attack takes instead, 4.
 void fit_to_classes(AttackPlan& plan, int64_t classes);
 
 // Whether a stage needs gradients.

@@ -20,6 +20,8 @@ struct AttackRequest {
   std::string norm = "linf";          // ThreatOptions
   std::string epsilon = "8/255";      // or a list, "1/255,2/255", for run_attack_curve
   std::string range = "0..1";
+  std::string only_classes;            // "cat,3": attack only images of these classes; "": of all
+  std::string target;                  // of a targeted attack: a class, "least_likely" or "random"; "": untargeted
   std::vector<std::string> overrides;  // "attack.steps=20" of the attack, the rest of the run's configuration
   uint64_t seed = 0;
   int64_t batch = 0;               // images attacked together; 0: as many as memory allows

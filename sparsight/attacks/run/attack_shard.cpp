@@ -17,34 +17,51 @@ namespace {
 
 AttackPass first_pass(const AttackBatch& batch) { return {batch.image, first_step("verdict", 0)}; }
 
+// The images that are attacked together. One whose label is the target has nothing to reach, and stays as it is unless
+// images are attacked `together`.
+std::vector<at::Tensor> attack_calls(const AttackBatch& batch, bool together, int64_t batch_size) {
+  at::Tensor index = at::arange(batch.pixels.size(0), at::kLong);
+  if (batch.labels.targeted && !together) index = batch.labels.label.ne(batch.labels.target).nonzero().squeeze(1);
+  return index.size(0) > 0 ? index.split(batch_size) : std::vector<at::Tensor>();
+}
+
 // All images, whether they are fooled or not: the points of a single attack say how far it came.
-CascadeResult run_single_attack(AttackedModel& model, const AttackBatch& batch, const PieceAttack& how) {
+CascadeResult run_single_attack(AttackedModel& model, const AttackBatch& given, const PieceAttack& how) {
   const AttackCost before = model.cost();
   const CascadeStage& stage = how.plan.stages.at(0);
   const auto attack = attacks().make(stage.attack, stage.settings, stage.name, how.context);
-  const std::vector<at::Tensor> calls = at::arange(batch.pixels.size(0), at::kLong).split(how.batch_size);
+  const at::Tensor clean = clean_logits(model, given, how.batch_size);
+  const AttackBatch batch = with_chosen_targets(*attack, given, clean);
+  const bool targeted = batch.labels.targeted;
+  const std::vector<at::Tensor> calls =
+      attack_calls(batch, model.coupled() || attack->couples_images(), how.batch_size);
   CascadeResult result;
   result.pixels = batch.pixels.clone();
-  result.clean = classify(model, batch, how.batch_size);
-  at::Tensor correct = result.clean.clone();
+  result.clean = classified_correctly(clean, batch.labels.label);
+  if (targeted) result.target = batch.labels.target;
+  at::Tensor correct = result.clean.clone(), withstood = withstands_attack(clean, batch.labels);
   const double start = attack_seconds(how.context.saver);
   const AttackCost first_pass = model.cost();
-  const SavedLoop loop(how.context.saver, first_step("calls", how.batch_size), {&result.pixels, &correct});
+  std::vector<at::Tensor*> state{&result.pixels, &correct};
+  if (targeted) state.push_back(&withstood);
+  const SavedLoop loop(how.context.saver, first_step("calls", how.batch_size), state);
   for (int64_t call = loop.done(std::ssize(calls)); call < std::ssize(calls); ++call) {
     const at::Tensor& index = calls[static_cast<size_t>(call)];
     if (how.progress) how.progress(0, result.clean.index_select(0, index).sum().item<int64_t>());
     const AttackResult found = attack->run(model, batch.select(index));
     result.pixels.index_copy_(0, index, found.pixels);
     correct.index_copy_(0, index, found.correct);
+    withstood.index_copy_(0, index, found.withstood);
     loop.mark_and_save(call + 1);
   }
   StageResult done{
       .name = stage.name, .cost = model.cost() - first_pass, .seconds = attack_seconds(how.context.saver) - start};
   result.robust = result.clean & correct;
-  const at::Tensor fooled = result.clean & ~result.robust;
+  const at::Tensor lost = result.clean & ~result.robust,
+                   fooled = targeted ? batch.labels.label.ne(result.target) & ~withstood : lost;
   result.stage = fooled.to(at::kLong) - 1;
   done.robust_before = result.clean.sum().item<int64_t>();
-  done.gained = fooled.sum().item<int64_t>();
+  done.gained = lost.sum().item<int64_t>();
   result.stages = {done};
   result.cost = model.cost() - before;
   return result;
@@ -92,6 +109,7 @@ AttackShard attack_shard(ObservedModel& model, const AttackedBatch& images, cons
   if (how.context.saver) how.context.saver->check_finished();
   piece.pixels = found.pixels.contiguous();
   piece.stage = found.stage;
+  piece.target = found.target;
   piece.stages = found.stages;
   piece.cost = found.cost;
   piece.gradients = model.gradients();
@@ -104,6 +122,10 @@ AttackShard attack_shard(ObservedModel& model, const AttackedBatch& images, cons
   piece.clean = model_verdict(model, batch, batch.pixels, together);
   piece.attacked = model_verdict(model, batch, piece.pixels, together);
   return piece;
+}
+
+AttackSuccess piece_success(const AttackShard& piece) {
+  return attack_success(piece.clean.logits, piece.attacked.logits, piece.batch.labels.label, piece.target);
 }
 
 at::Tensor clean_correct(const AttackShard& piece) {

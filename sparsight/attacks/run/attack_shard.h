@@ -6,6 +6,7 @@
 
 #include "sparsight/attacks/cascade.h"
 #include "sparsight/attacks/run/attack_plan.h"
+#include "sparsight/attacks/run/attack_success.h"
 #include "sparsight/attacks/run/attacked_images.h"
 #include "sparsight/attacks/run/observed_model.h"
 #include "sparsight/models/routings.h"
@@ -28,6 +29,7 @@ struct AttackShard {
   std::string checksum;  // AttackedBatch::checksum
   at::Tensor pixels;     // [B,C,H,W] after the attack. Of an image that no stage of a cascade fools: the image itself
   at::Tensor stage;      // [B] int64: number of the stage that fooled it, -1 for none
+  at::Tensor target;     // [B] int64: the class that it was to become; undefined for an untargeted attack
   at::Tensor norm, queries;  // [B] fp64, int64
   ModelVerdict clean, attacked;
   std::vector<StageResult> stages;
@@ -43,8 +45,8 @@ struct PieceAttack {
   CascadeProgress progress = {};
 };
 
-// A single attack runs on all images, and its points are kept whether they fool or not. A cascade attacks what is left.
-// batch.image is defined.
+// A single attack runs on all images, and its points are kept whether they fool or not; a targeted one leaves out those
+// whose label is the target, unless others need them. A cascade attacks what is left. batch.image is defined.
 CascadeResult run_plan(AttackedModel& model, const AttackBatch& batch, const PieceAttack& how);
 
 AttackShard attack_shard(ObservedModel& model, const AttackedBatch& images, const PieceAttack& how);
@@ -56,11 +58,14 @@ struct PieceShape {
   std::vector<int64_t> pixels;  // {B, C, H, W}
   int64_t classes = 0;
   size_t stages = 0;
+  bool targeted = false;
 };
 // The shard without `batch`, which the dataset has. Raises Error, naming the folder, for a damaged one: another shape,
 // or values that no attack writes.
 AttackShard read_piece(const std::string& folder, const PieceShape& shape);
 
+// Where the attack succeeded, by the last passes.
+AttackSuccess piece_success(const AttackShard& piece);
 // [B] bool: classified correctly as they are, and so after the attack.
 at::Tensor clean_correct(const AttackShard& piece);
 at::Tensor attacked_correct(const AttackShard& piece);

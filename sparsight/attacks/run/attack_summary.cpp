@@ -15,8 +15,9 @@ constexpr double kManyZeroGradients = 0.01;  // of all gradients
 
 int64_t count_true(const at::Tensor& flags) { return flags.sum().item<int64_t>(); }
 
-at::Tensor piece_losses(const at::Tensor& logits, const AttackBatch& batch) {
-  return attack_loss::automatic(logits.to(at::kDouble), batch.labels);
+// [B]: the loss of the labels and, of a targeted attack, minus that of the target.
+at::Tensor piece_losses(const at::Tensor& logits, const AttackLabels& labels) {
+  return attack_loss::automatic(logits.to(at::kDouble), labels);
 }
 
 void count_assignments(const Routings& routings, int64_t& chosen, int64_t& kept) {
@@ -66,23 +67,25 @@ void AttackSummary::add_stages(const AttackShard& piece) {
 }
 
 void AttackSummary::add(const AttackShard& piece, const PieceCheck& check) {
-  const at::Tensor clean = clean_correct(piece), after = attacked_correct(piece), fooled = clean & ~after;
+  const at::Tensor clean = clean_correct(piece), after = attacked_correct(piece);
+  const auto [counted, fooled] = piece_success(piece);
   multi_label_ = piece.batch.labels.several();
   images_ += clean.size(0);
   clean_ += count_true(clean);
   after_ += count_true(after);
   robust_ += count_true(clean & after);
+  counted_ += count_true(counted);
   fooled_ += count_true(fooled);
   changed_ += count_true(piece.clean.logits.argmax(1) != piece.attacked.logits.argmax(1));
   unstable_ += count_true((piece.stage >= 0) != fooled);
   misclassified_ += count_true(fooled & check.misclassified);
   in_8_bits_ += count_true(fooled & check.misclassified_in_8_bits);
-  const at::Tensor before_loss = piece_losses(piece.clean.logits, piece.batch),
-                   after_loss = piece_losses(piece.attacked.logits, piece.batch);
-  clean_loss_ += before_loss.sum().item<double>();
-  attacked_loss_ += after_loss.sum().item<double>();
-  correct_before_ += (before_loss * clean).sum().item<double>();
-  correct_after_ += (after_loss * clean).sum().item<double>();
+  clean_loss_ += piece_losses(piece.clean.logits, piece.batch.labels).sum().item<double>();
+  attacked_loss_ += piece_losses(piece.attacked.logits, piece.batch.labels).sum().item<double>();
+  const AttackLabels objective{piece.batch.labels.label, piece.target, piece.target.defined()};
+  counted_before_ += (piece_losses(piece.clean.logits, objective) * counted).sum().item<double>();
+  counted_after_ += (piece_losses(piece.attacked.logits, objective) * counted).sum().item<double>();
+  if (objective.targeted) at_target_before_ += count_true(counted & piece.clean.logits.argmax(1).eq(piece.target));
   largest_norm_ = std::max(largest_norm_, check.largest_norm);
   lowest_ = std::min(lowest_, check.lowest);
   highest_ = std::max(highest_, check.highest);
@@ -115,7 +118,7 @@ Json AttackSummary::json() const {
   Json json{{"images", images_},
             {"clean_accuracy", share_json(clean_, images_)},
             {"robust_accuracy", share_json(robust_, images_)},
-            {"success_rate", share_json(fooled_, clean_)},
+            {"success_rate", share_json(fooled_, counted_)},
             {"prediction_change", share_json(changed_, images_)},
             {"accuracy_after", share_json(after_, images_)},
             {"loss", {{"clean", clean_loss_ / n}, {"attacked", attacked_loss_ / n}}},
@@ -135,6 +138,11 @@ Json AttackSummary::json() const {
               {"of", fooled_}}},
             {"moved_images", moved_},
             {"routing", routing_.layers()}};
+  if (plan_.targeted()) {
+    json["target"] = target_json(plan_);
+    json["target"]["left_out"] = images_ - counted_;
+    json["target"]["predicted_clean"] = share_json(at_target_before_, counted_);
+  }
   if (multi_label_)
     json["fdr_at_1"] = {{"clean", share_json(images_ - clean_, images_)},
                         {"attacked", share_json(images_ - after_, images_)}};
@@ -151,16 +159,17 @@ std::vector<std::string> AttackSummary::warnings() const {
   if (gradients > 0 && static_cast<double>(gradients_.zero) > kManyZeroGradients * gradients)
     warnings.push_back(cat(gradients_.zero, " of ", gradients_.images,
                            " gradients were 0: attacks with gradients may fail where the model is not robust"));
-  if (!plan_.is_cascade() && gradients_.images > 0 && plan_.threat.epsilon > 0 && clean_ > 0 &&
-      correct_after_ <= correct_before_)
+  if (!plan_.is_cascade() && gradients_.images > 0 && plan_.threat.epsilon > 0 && counted_ > 0 &&
+      counted_after_ <= counted_before_)
     warnings.push_back("the loss did not rise: the gradients do not lead anywhere, or the step is too large");
   if (unstable_ > 0)
     warnings.push_back(cat(unstable_,
                            " images are near a boundary: the attack and the last pass disagree on them, and "
                            "the last pass counts"));
   if (misclassified_ < fooled_)
-    warnings.push_back(cat(fooled_ - misclassified_, " of ", fooled_,
-                           " fooled images are classified correctly when they are read again from their file"));
+    warnings.push_back(cat(fooled_ - misclassified_, " of ", fooled_, " fooled images are ",
+                           plan_.targeted() ? "not predicted as the target" : "classified correctly",
+                           " when they are read again from their file"));
   return warnings;
 }
 

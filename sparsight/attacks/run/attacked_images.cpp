@@ -1,16 +1,20 @@
 #include "sparsight/attacks/run/attacked_images.h"
 
+#include <algorithm>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
+#include "sparsight/attacks/run/named_classes.h"
 #include "sparsight/catalogue/run_options.h"
 #include "sparsight/core/checksum.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/decorators/stratified.h"
+#include "sparsight/data/decorators/subset.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/infer/named_split.h"
 #include "sparsight/report/format.h"
@@ -29,6 +33,17 @@ DataSetPtr load_split(const LoadedModel& loaded, const std::string& split) {
   return data;
 }
 
+// The numbers of the images that have one of `classes`, or of all where there are none.
+std::vector<int64_t> images_of(const DataSet& data, const std::vector<int64_t>& classes) {
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < data.size(); ++i) {
+    const auto labels = data.info().multi_label ? data.labels(i) : std::vector<int64_t>{data.label(i)};
+    const auto chosen = [&](int64_t label) { return std::ranges::find(classes, label) != classes.end(); };
+    if (classes.empty() || std::ranges::any_of(labels, chosen)) numbers.push_back(i);
+  }
+  return numbers;
+}
+
 at::Tensor attacked_pixels(const LoadedModel& loaded, const Sample& sample) {
   try {
     const at::Tensor pixels = model_image(loaded, sample.image);
@@ -44,11 +59,33 @@ at::Tensor attacked_pixels(const LoadedModel& loaded, const Sample& sample) {
 
 }  // namespace
 
-AttackedImages::AttackedImages(const LoadedModel& loaded, const std::string& split, int64_t count, at::ScalarType type)
-    : loaded_(loaded), data_(load_split(loaded, split)), count_(count > 0 ? count : data_->size()), type_(type) {
-  if (count_ > data_->size())
-    fail("the ", split_name(split), " split has ", data_->size(), " images, not ", count_, "; lower --images");
-  chosen_ = balanced_subset(*data_, count_, /*seed=*/0);
+AttackedImages::AttackedImages(const LoadedModel& loaded, const AttackRequest& request)
+    : loaded_(loaded),
+      data_(load_split(loaded, request.split)),
+      type_(request.precision == "fp64" ? at::kDouble : at::kFloat) {
+  const std::string &only = request.only_classes, split = split_name(request.split);
+  if (!only.empty()) classes_ = class_numbers(only, info().classes, "--only-classes");
+  const std::vector<int64_t> among = images_of(*data_, classes_);
+  eligible_ = std::ssize(among);
+  const int64_t count = request.images > 0 ? request.images : eligible_;
+  if (among.empty())
+    fail("the ", split, " split has no images of the classes of --only-classes; choose others, or another --split");
+  if (count > eligible_)
+    fail("the ", split, " split has ", eligible_, " images", only.empty() ? "" : " of these classes", ", not ", count,
+         "; lower --images");
+  for (const int64_t index : balanced_subset(SubsetDataSet(data_, among), count, /*seed=*/0))
+    chosen_.push_back(among[static_cast<size_t>(index)]);
+}
+
+Json AttackedImages::only_classes() const {
+  if (classes_.empty()) return {};
+  Json names = Json::array();
+  for (const int64_t label : classes_) names.push_back(printable(info().classes.at(static_cast<size_t>(label))));
+  return names;
+}
+
+bool AttackedImages::has_label_other_than(int64_t label) const {
+  return std::ranges::any_of(chosen_, [&](int64_t number) { return data_->label(number) != label; });
 }
 
 Json AttackedImages::preprocessing() const {
@@ -58,7 +95,7 @@ Json AttackedImages::preprocessing() const {
 }
 
 AttackedBatch AttackedImages::read(int64_t first, int64_t last) const {
-  SPARSIGHT_CHECK(0 <= first && first < last && last <= count_);
+  SPARSIGHT_CHECK(0 <= first && first < last && last <= size());
   std::vector<at::Tensor> pixels;
   std::vector<int64_t> labels, numbers, domains;
   at::Tensor sets;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sparsight/attacks/attack_batch.h"
+#include "sparsight/attacks/run/attack_request.h"
 #include "sparsight/infer/loaded_model.h"
 
 namespace sparsight {
@@ -18,13 +19,18 @@ struct AttackedBatch {
 
 class AttackedImages {
  public:
-  // `count` images of the split, drawn evenly over its classes, always the same; 0: all. Raises Error if the split is
-  // missing or empty, its classes are not those of the model, or it has fewer images. type: of the pixels, fp32 or
-  // fp64; they have the same values in both.
-  AttackedImages(const LoadedModel& loaded, const std::string& split, int64_t count, at::ScalarType type = at::kFloat);
+  // request.images images of the split, drawn evenly over its classes, always the same; 0: all. Of
+  // request.only_classes alone, if any are given; of several labels of an image one is enough. Raises Error if the
+  // split is missing or empty, its classes are not those of the model, or it has fewer images; UsageError for classes
+  // that do not exist. Pixels are fp32, or fp64 with request.precision; they have the same values in both.
+  AttackedImages(const LoadedModel& loaded, const AttackRequest& request);
 
-  int64_t size() const { return count_; }
-  int64_t split_size() const { return data_->size(); }
+  int64_t size() const { return std::ssize(chosen_); }
+  int64_t eligible() const { return eligible_; }  // images of the split that are of these classes
+  // Names of the classes whose images alone are attacked, or null.
+  Json only_classes() const;
+  // Whether an image has another label than this class.
+  bool has_label_other_than(int64_t label) const;
   const DataInfo& info() const { return data_->info(); }
   // What happens to the images before they are attacked: {"transforms", "resized_to"}: the evaluation transforms, and
   // [height, width] where images that these leave in another size were resized and cropped to the model's; else null.
@@ -36,7 +42,8 @@ class AttackedImages {
  private:
   const LoadedModel& loaded_;
   DataSetPtr data_;
-  int64_t count_;
+  std::vector<int64_t> classes_;  // numbers; empty: all
+  int64_t eligible_ = 0;
   std::vector<int64_t> chosen_;  // numbers in the split
   at::ScalarType type_;
 };

@@ -24,7 +24,7 @@ double large_epsilon(Norm norm, int64_t values) {
   return norm == Norm::linf ? 0.5 : 0.5 * std::sqrt(static_cast<double>(values));
 }
 
-std::vector<std::string> curve_warnings(const std::vector<CurveAttack>& attacks, double large) {
+std::vector<std::string> curve_warnings(const std::vector<CurveAttack>& attacks, double large, bool targeted) {
   SPARSIGHT_CHECK(attacks.size() >= 2);
   std::vector<std::string> warnings;
   for (size_t i = 1; i < attacks.size(); ++i) {
@@ -33,16 +33,18 @@ std::vector<std::string> curve_warnings(const std::vector<CurveAttack>& attacks,
                   only_small = robust_count(small.robust & ~big.robust);
     if (only_big <= only_small) continue;
     if (const McNemar test = mcnemar(only_big, only_small); test.p_value < kSignificant)
-      warnings.push_back(cat("more images are robust at epsilon ", big.given, " (", robust_count(big.robust),
-                             ") than at ", small.given, " (", robust_count(small.robust), ")", kTooWeak));
+      warnings.push_back(cat("more images ", targeted ? "withstand" : "are robust at", " epsilon ", big.given, " (",
+                             robust_count(big.robust), ") than ", targeted ? "" : "at ", small.given, " (",
+                             robust_count(small.robust), ")", kTooWeak));
   }
   const CurveAttack &first = attacks.front(), &last = attacks.back();
   const int64_t robust = robust_count(last.robust);
   if (robust > 0 && robust >= robust_count(first.robust))
-    warnings.push_back(cat("robust accuracy does not fall from epsilon ", first.given, " to ", last.given,
+    warnings.push_back(cat(targeted ? "the success rate does not rise" : "robust accuracy does not fall",
+                           " from epsilon ", first.given, " to ", last.given,
                            ": the attack does not use its room, or gradients are masked"));
   const auto images = static_cast<double>(last.robust.size(0));
-  if (last.epsilon >= large && last.gradients && static_cast<double>(robust) > kFewRobust * images)
+  if (!targeted && last.epsilon >= large && last.gradients && static_cast<double>(robust) > kFewRobust * images)
     warnings.push_back(cat(robust, " of ", last.robust.size(0), " images withstand epsilon ", last.given,
                            ", at which every image can be made grey: gradients are masked, or the attack needs more "
                            "steps"));

@@ -41,8 +41,8 @@ namespace fs = std::filesystem;
 constexpr int64_t kPieceImages = 64;    // about how many images are saved together
 constexpr int64_t kCheckedImages = 32;  // the first ones, on which the model is checked before the attack
 
-std::shared_ptr<Attack> stage_attack(const CascadeStage& stage) {
-  return attacks().make(stage.attack, stage.settings, stage.name, {});
+std::shared_ptr<Attack> stage_attack(const CascadeStage& stage, const AttackContext& context = {}) {
+  return attacks().make(stage.attack, stage.settings, stage.name, context);
 }
 
 bool clips_all(const AttackPlan& plan) {
@@ -90,7 +90,7 @@ class AttackWork {
         plan_(plan_attack(request)),
         attacked_(load_attacked(request, plan_)),
         loaded_(attacked_.loaded),
-        images_(loaded_, request.split, request.images, request.precision == "fp64" ? at::kDouble : at::kFloat),
+        images_(loaded_, request),
         identity_(identity_checked()),
         inner_(loaded_.model, {.mode = mode(),
                                .seed = request.seed,
@@ -139,6 +139,10 @@ class AttackWork {
   // What has to be known before the folder is touched.
   Json identity_checked() {
     fit_to_labels(plan_, images_.info().multi_label);
+    fit_to_target(plan_, images_.info().classes);
+    if (plan_.target_class >= 0 && !images_.has_label_other_than(plan_.target_class))
+      fail_usage("the label of all ", images_.size(), " images is the target, ", printable(plan_.target_name),
+                 ", so that there is nothing to attack; choose another --target, or other images");
     fit_to_classes(plan_, loaded_.shape.classes);
     check_gradients(plan_, request_.weights);
     check_radius(plan_.threat, loaded_.shape.channels * loaded_.shape.height * loaded_.shape.width);
@@ -155,11 +159,13 @@ class AttackWork {
     if (request_.noise && !model_.randomised()) fail_usage("--noise: no router of this model has noise; leave it out");
     check_passes(plan_, model_.randomised());
     warnings_ = model_warnings(model_, first, plan_.stages, has_gradients(plan_));
-    const at::Tensor noisy = random_start(first, {plan_.threat, request_.seed}, StartKind::surface, "random noise", 0);
-    const at::Tensor correct = classified_correctly(logits, first.labels.label),
-                     after =
-                         classified_correctly(model_verdict(model_, first, noisy, together).logits, first.labels.label);
-    random_noise_ = share_json((correct & ~after).sum().item<int64_t>(), correct.sum().item<int64_t>());
+    const AttackContext context{plan_.threat, request_.seed};
+    const at::Tensor noisy = random_start(first, context, StartKind::surface, "random noise", 0);
+    const auto attack = stage_attack(plan_.stages.at(0), context);
+    const auto [counted, reached] =
+        attack_success(logits, model_verdict(model_, first, noisy, together).logits, first.labels.label,
+                       with_chosen_targets(*attack, first, logits).labels.target);
+    random_noise_ = share_json(reached.sum().item<int64_t>(), counted.sum().item<int64_t>());
     for (const std::string& note : plan_.notes) log_info(note);
     if (!group_.leads()) return;
     for (const std::string& warning : warnings_) log_warning(warning);
@@ -276,8 +282,8 @@ class AttackWork {
 
   // The piece with the images that it is of.
   AttackShard load_piece(const PieceRange& range, const AttackedBatch& images) const {
-    AttackShard piece =
-        read_piece(range.path, {images.batch.pixels.sizes().vec(), loaded_.shape.classes, plan_.stages.size()});
+    AttackShard piece = read_piece(
+        range.path, {images.batch.pixels.sizes().vec(), loaded_.shape.classes, plan_.stages.size(), plan_.targeted()});
     piece.batch = images.batch;
     return piece;
   }

@@ -37,9 +37,10 @@ AttackRequest attack_on_source(const AttackRequest& request, const std::string& 
 
 struct FooledImages {
   at::Tensor pixels, label;  // [n,C,H,W], [n]
+  at::Tensor target = {};    // [n] of a targeted attack
 };
 
-FooledImages read_fooled(const std::string& folder, int64_t images, const ImageShape& shape) {
+FooledImages read_fooled(const std::string& folder, int64_t images, const ImageShape& shape, bool targeted) {
   const std::string path = folder + "/adversarial.safetensors";
   const TensorFile file = read_safetensors(path);
   std::map<std::string, at::Tensor> found(file.tensors.begin(), file.tensors.end());
@@ -50,7 +51,11 @@ FooledImages read_fooled(const std::string& folder, int64_t images, const ImageS
   if (found["pixels"].sizes() != at::IntArrayRef(wanted))
     fail("the images of the attacked model are ", found["pixels"].sizes(), ", the other model takes ",
          at::IntArrayRef(wanted));
-  return {found["pixels"], found["label"]};
+  if (!targeted) return {found["pixels"], found["label"]};
+  const at::Tensor target = found["target"];
+  if (!target.defined() || target.scalar_type() != at::kLong || target.sizes() != at::IntArrayRef({images}))
+    fail(printable(path), " has no target of each image; attack the source again");
+  return {found["pixels"], found["label"], target};
 }
 
 // The evaluated model on the images as they are and attacked.
@@ -59,8 +64,7 @@ class Evaluated {
   Evaluated(const AttackRequest& request, const AttackPlan& plan)
       : plan_(plan),
         attacked_(load_attacked(request, plan)),
-        images_(attacked_.loaded, request.split, request.images,
-                request.precision == "fp64" ? at::kDouble : at::kFloat),
+        images_(attacked_.loaded, request),
         model_(attacked_.loaded.model, {.mode = mode(request),
                                         .seed = request.seed,
                                         .program = attacked_.program,
@@ -77,16 +81,19 @@ class Evaluated {
     for (int64_t first = 0; first < images_.size(); first += batch_) {
       if (interrupted()) fail("interrupted; run the same command again");
       const int64_t last = std::min(images_.size(), first + batch_);
-      add(images_.read(first, last).batch, fooled.pixels.slice(0, first, last), fooled.label.slice(0, first, last));
+      const auto part = [&](const at::Tensor& all) { return all.defined() ? all.slice(0, first, last) : all; };
+      add(images_.read(first, last).batch, {part(fooled.pixels), part(fooled.label), part(fooled.target)});
       progress.update(last);
     }
     progress.finish();
     return {{"clean_accuracy", share_json(clean_, images_.size())},
             {"robust_accuracy", share_json(robust_, images_.size())},
-            {"success_rate", share_json(clean_ - robust_, clean_)},
+            {"success_rate", share_json(reached_, counted_)},
             {"accuracy_after", share_json(after_, images_.size())},
             {"routing", routing_.layers()}};
   }
+  // Of a targeted attack, the share that the model takes for the target before it.
+  Json predicted_clean() const { return share_json(at_target_before_, counted_); }
 
  private:
   static ForwardMode mode(const AttackRequest& request) {
@@ -95,8 +102,8 @@ class Evaluated {
     return mode;
   }
 
-  void add(const AttackBatch& batch, const at::Tensor& fooled, const at::Tensor& label) {
-    const at::Tensor pixels = fooled.to(batch.pixels.scalar_type());
+  void add(const AttackBatch& batch, const FooledImages& fooled) {
+    const at::Tensor pixels = fooled.pixels.to(batch.pixels.scalar_type()), &label = fooled.label;
     const double bound = plan_.threat.epsilon * (1 + kPixelRounding) + kPixelRounding;
     // Not within the bound rather than beyond it: NaN is neither.
     if (!label.equal(batch.labels.label) || !(largest_perturbation(pixels, batch.pixels, plan_.threat.norm) <= bound))
@@ -110,6 +117,11 @@ class Evaluated {
     clean_ += before.sum().item<int64_t>();
     after_ += after.sum().item<int64_t>();
     robust_ += (before & after).sum().item<int64_t>();
+    const auto [counted, reached] = attack_success(clean.logits, attacked.logits, label, fooled.target);
+    counted_ += counted.sum().item<int64_t>();
+    reached_ += reached.sum().item<int64_t>();
+    if (fooled.target.defined())
+      at_target_before_ += (counted & clean.logits.argmax(1).eq(fooled.target)).sum().item<int64_t>();
     routing_.add(listed(clean), listed(attacked), pixels.ne(batch.pixels).flatten(1).any(1));
   }
 
@@ -127,7 +139,7 @@ class Evaluated {
   AttackedImageModel model_;
   int64_t batch_;
   AttackedRouting routing_;
-  int64_t clean_ = 0, robust_ = 0, after_ = 0;
+  int64_t clean_ = 0, robust_ = 0, after_ = 0, counted_ = 0, reached_ = 0, at_target_before_ = 0;
 };
 
 // A folder holds the result of one pair of models and one attack.
@@ -137,7 +149,8 @@ void check_earlier(const std::string& file, const Json& result) {
   std::string problem;
   const auto earlier = try_parse_checked_object(read_file(file, kMaxTransferBytes), problem);
   const auto differs = [&](const char* key) { return member(*earlier, key) != result.at(key); };
-  if (!earlier || differs("attack") || differs("threat") || differs("images") ||
+  const auto classes = [](const Json& json) { return member(member(json, "data"), "classes"); };
+  if (!earlier || classes(*earlier) != classes(result) || differs("attack") || differs("threat") || differs("images") ||
       text(member(*earlier, "source"), "fingerprint") != text(result.at("source"), "fingerprint"))
     fail(printable(file), " is of another attack or of another source; choose another folder with --out");
 }
@@ -169,8 +182,13 @@ Json run_transfer(const AttackRequest& request, const std::string& source, const
     result["source"][key] = member(made, key);
   const std::string folder = transfer_folder(request, source), file = folder + "/transfer.json";
   check_earlier(file, result);
-  result.update(
-      evaluated.evaluate(read_fooled(attack_folder(on_source), images.size(), evaluated.attacked().loaded.shape)));
+  const bool targeted = plan.targeted();
+  result.update(evaluated.evaluate(
+      read_fooled(attack_folder(on_source), images.size(), evaluated.attacked().loaded.shape, targeted)));
+  if (targeted) {
+    result["target"] = member(made, "target");
+    result["target"]["predicted_clean"] = evaluated.predicted_clean();
+  }
   if (on_result) on_result(result);
   create_folder(folder);
   write_file_atomically(file, checked_json_file(result));

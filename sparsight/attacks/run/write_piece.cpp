@@ -57,7 +57,8 @@ void read_description(AttackShard& piece, const Json& description) {
 }
 
 // Raises Error for values that no attack writes.
-void check_values(const AttackShard& piece, size_t stages) {
+void check_values(const AttackShard& piece, const PieceShape& shape) {
+  const size_t stages = shape.stages;
   const auto all = [](const at::Tensor& holds) { return holds.all().item<bool>(); };
   if (piece.stages.size() != stages) fail("it has ", piece.stages.size(), " stages, not ", stages);
   if (!all(at::isfinite(piece.norm) & (piece.norm >= 0))) fail("tensor norm has values that are no distances");
@@ -65,6 +66,8 @@ void check_values(const AttackShard& piece, size_t stages) {
   if (!all((piece.stage >= -1) & (piece.stage < static_cast<int64_t>(stages))))
     fail("tensor stage has numbers of no stage");
   if (!all(piece.queries >= 0)) fail("tensor queries has numbers below 0");
+  if (shape.targeted && !all((piece.target >= 0) & (piece.target < shape.classes)))
+    fail("tensor target has numbers of no class");
 }
 
 bool are_alike(const Routing& a, const Routing& b) {
@@ -84,6 +87,7 @@ void write_piece(const std::string& folder, const AttackShard& piece) {
                   {"queries", piece.queries},
                   {"clean_logits", piece.clean.logits},
                   {"logits", piece.attacked.logits}};
+  if (piece.target.defined()) file.tensors.emplace_back("target", piece.target);
   file.metadata = {{"piece", json_text(piece_description(piece))}};
   write_safetensors(out.aside() + kPieceTensors, file);
   if (!piece.clean.routings.empty()) {
@@ -119,7 +123,8 @@ AttackShard read_piece(const std::string& folder, const PieceShape& shape) {
     piece.clean.logits = take("clean_logits", real, {images, shape.classes});
     piece.attacked.logits = take("logits", real, {images, shape.classes});
     read_description(piece, parse_json_object(file.metadata["piece"], "its description"));
-    check_values(piece, shape.stages);
+    if (shape.targeted) piece.target = take("target", at::kLong, {images});
+    check_values(piece, shape);
     if (!piece.clean.layers.empty()) {
       piece.clean.routings = read_routings(folder + kCleanRouting);
       piece.attacked.routings = read_routings(folder + kAttackedRouting);

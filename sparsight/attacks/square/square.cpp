@@ -24,11 +24,12 @@ void SquareOptions::declare(OptionSet& set) {
   set.real("initial_area", &initial_area, {0, 1}, "share of the image that the first squares cover (p_init)");
   set.integer("restarts", &restarts, {1, 10000}, "number of runs, each from other random stripes");
   set.integer("passes", &passes, {1, 10000}, "passes of a model with noise whose margins are averaged in each query");
+  goal.declare(set);
 }
 
 at::Tensor Square::perturb(AttackedModel& model, const AttackBatch& batch) const {
   if (batch.pixels.dim() != 4) fail("the square attack takes images of shape [B,C,H,W], got ", batch.pixels.sizes());
-  Strongest strongest(batch.pixels, still_correct(model, batch, batch.pixels, first_step("square.clean", 0)));
+  Strongest strongest(batch.pixels, still_withstands(model, batch, batch.pixels, first_step("square.clean", 0)));
   const SavedLoop loop(context().saver, first_step("square.runs", 0), strongest.state());
   for (int64_t restart = loop.done(options_.restarts); restart < options_.restarts; ++restart) {
     const at::Tensor index = images_to_attack(strongest.robust(), model.coupled());

@@ -11,6 +11,7 @@ struct SquareOptions {
   double initial_area = 0.8;
   int64_t restarts = 1;
   int64_t passes = 1;
+  TargetOption goal = {};
   void declare(OptionSet& set);
 };
 
@@ -20,6 +21,7 @@ class Square : public Attack {
   Square(const SquareOptions& options, AttackContext context) : Attack(std::move(context)), options_(options) {}
   bool needs_gradients() const override { return false; }
   bool takes_several_labels() const override { return true; }
+  const TargetOption* target() const override { return &options_.goal; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;

@@ -15,8 +15,8 @@ struct SquareRunOptions {
 
 struct SquareRun {
   at::Tensor pixels;  // [B,C,H,W]: of the smallest margin, or misclassified
-  at::Tensor margin;  // [B]: z_y minus the largest other logit
-  at::Tensor fooled;  // [B] bool: misclassified
+  at::Tensor margin;  // [B]: z_y minus the largest other logit; of a targeted attack that one minus z_target
+  at::Tensor fooled;  // [B] bool: misclassified, or as the target
 };
 
 // At most 1 + queries queries of each image, each of `passes` passes. One leaves once its margin is 0 or less; what the

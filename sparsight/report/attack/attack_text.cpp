@@ -65,6 +65,29 @@ std::string capacity_line(const Json& result) {
   return line;
 }
 
+bool is_targeted(const Json& result) { return member(result, "target").is_object(); }
+
+// "12 of 64 images of the test split of glyphs, only of the classes house, star, fingerprint 3f..."
+std::string images_line(const Json& result) {
+  const Json& data = member(result, "data");
+  std::string only;
+  for (const Json& name : member(data, "classes"))
+    only += (only.empty() ? ", only of the classes " : ", ") + value_line(name);
+  return cat(grouped(whole_number(result, "images")), " of ", grouped(whole_number(data, "of")), " images of the ",
+             split_name(text(data, "split")), " split of ", text(data, "name"), only, ", fingerprint ",
+             text(data, "fingerprint"));
+}
+
+// How far a targeted attack came; empty for another one.
+std::vector<std::string> target_findings(const Json& result) {
+  const Json& target = member(result, "target");
+  if (!target.is_object()) return {};
+  return {"success is a prediction of the target, " + attack_target_text(result),
+          "predicted as the target before the attack " + share_text(member(target, "predicted_clean")),
+          cat("left out of the success rate: ", grouped(whole_number(target, "left_out")),
+              " images whose label is the target")};
+}
+
 // Why images were attacked together; "" if they were not.
 std::string together_line(const Json& result) {
   std::string why;
@@ -85,16 +108,14 @@ std::string attack_interval_text(const Json& share) {
 }
 
 std::vector<std::string> attack_lines(const Json& result) {
-  const Json &model = member(result, "model"), &data = member(result, "data"), &threat = member(result, "threat"),
-             &attack = member(result, "attack"), &environment = member(result, "environment");
+  const Json &model = member(result, "model"), &threat = member(result, "threat"), &attack = member(result, "attack"),
+             &environment = member(result, "environment");
   const std::string packed = text(model, "packed");
   const std::optional<double> radius = number(threat, "epsilon");  // none of a curve, which has several
   std::vector<std::string> lines{
       cat(text(model, "checkpoint"), ", step ", whole_number(model, "step"), ", weights ", text(model, "fingerprint"),
           packed.empty() ? "" : " packed as " + packed, ", normalised by ", text(model, "normalisation")),
-      cat(grouped(whole_number(result, "images")), " of ", grouped(whole_number(data, "of")), " images of the ",
-          split_name(text(data, "split")), " split of ", text(data, "name"), ", fingerprint ",
-          text(data, "fingerprint")),
+      images_line(result),
       cat(cascade_text(attack), ", ", text(threat, "norm"), ", epsilon ", text(threat, "given"),
           radius ? cat(", which is ", significant(*radius), " of pixels in ", text(threat, "range")) : "",
           member(result, "pixels_clipped") == Json(true) ? ", clipped to them" : ", not clipped"),
@@ -104,9 +125,19 @@ std::vector<std::string> attack_lines(const Json& result) {
           whole_number(environment, "threads"), " threads, sparsight ", text(environment, "sparsight"))};
   if (const auto bytes = number(result, "peak_bytes_per_image"))
     lines.back() += cat(", ", grouped((static_cast<int64_t>(*bytes) >> 10) + 1), " KB of memory per image");
+  if (is_targeted(result)) lines.push_back("targeted at " + attack_target_text(result));
   lines.push_back(capacity_line(result));
   if (const std::string together = together_line(result); !together.empty()) lines.push_back(together);
   return lines;
+}
+
+std::string attack_target_text(const Json& result) {
+  const Json& target = member(result, "target");
+  if (!target.is_object()) return "";
+  const std::string given = text(target, "given");
+  if (given == "least_likely") return "the least likely wrong class of each image";
+  if (given == "random") return "a random wrong class of each image";
+  return cat("class ", whole_number(target, "class"), " (", text(target, "name"), ")");
 }
 
 Rows attack_rows(const Json& result) {
@@ -119,6 +150,11 @@ Rows attack_rows(const Json& result) {
                     grouped(whole_number(stage, "gained")), grouped(whole_number(stage, "queries")),
                     grouped(whole_number(stage, "gradients")), duration(number(stage, "seconds").value_or(0))});
   }
+  if (!is_targeted(result)) return rows;
+  // There is one stage: cascades are untargeted.
+  const Json &before = member(member(result, "target"), "predicted_clean"), &after = member(result, "success_rate");
+  for (size_t i = 0; i < rows.size(); ++i)
+    rows[i].insert(rows[i].begin() + 3, i == 0 ? "at target" : percent(number(i == 1 ? before : after, "value")));
   return rows;
 }
 
@@ -140,8 +176,9 @@ std::vector<std::string> attack_findings(const Json& result) {
       cat("saved images: largest perturbation ", significant(number(saved, "largest_norm").value_or(0)), ", pixels ",
           significant(number(saved, "lowest").value_or(0)), " to ", significant(number(saved, "highest").value_or(0)),
           "; read again, ", grouped(whole_number(saved, "misclassified")), " of ", grouped(whole_number(saved, "of")),
-          " fooled images are misclassified, rounded to 8 bits ",
-          grouped(whole_number(saved, "misclassified_in_8_bits")))};
+          " fooled images are ", is_targeted(result) ? "predicted as their target" : "misclassified",
+          ", rounded to 8 bits ", grouped(whole_number(saved, "misclassified_in_8_bits")))};
+  for (std::string& line : target_findings(result)) lines.push_back(std::move(line));
   if (const Json& noise = member(result, "random_noise"); noise.is_object())
     lines.push_back("random noise of the same size, on the first images, fools " + share_text(noise));
   const Json &after = member(result, "accuracy_after"), &robust = member(result, "robust_accuracy");

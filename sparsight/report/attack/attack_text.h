@@ -11,7 +11,11 @@ namespace sparsight {
 
 // What was attacked and how: epsilon with its units, norm, attack, capacity, seed, batch, precision, fingerprints.
 std::vector<std::string> attack_lines(const Json& result);
-// A row for the clean images and for each attack: robust accuracy with its interval, images gained, costs.
+// What a targeted attack moves images to: "class 3 (cat)", "the least likely wrong class of each image"; "" for an
+// untargeted one.
+std::string attack_target_text(const Json& result);
+// A row for the clean images and for each attack: robust accuracy with its interval, the share at the target of a
+// targeted attack, images gained, costs.
 Rows attack_rows(const Json& result);
 // "success rate 91.20 % (95 % CI: ...), 31 of 34", and the other rates, losses, saved images and counted gradients.
 std::vector<std::string> attack_findings(const Json& result);

@@ -79,8 +79,10 @@ std::vector<ShownAttack> read_attacks(const std::string& run, std::vector<std::s
 Rows attack_overview_rows(const std::vector<ShownAttack>& attacks) {
   if (attacks.empty()) return {};
   Rows rows{{"attack", "norm", "epsilon", "images", "clean", "robust", "95 % CI", "success rate"}};
+  std::vector<std::string> targets{"target"};  // of each row; "" where the attack is untargeted
   for (const ShownAttack& attack : attacks) {
     const auto add = [&](const Json& found, const Json& of, const std::string& epsilon) {
+      targets.push_back(attack_target_text(of));
       const Json& robust = member(found, "robust_accuracy");
       rows.push_back({attack.name, text(member(of, "threat"), "norm"), epsilon,
                       grouped(static_cast<int64_t>(std::clamp(number(robust, "of").value_or(0), 0.0, 1e15))),
@@ -92,6 +94,9 @@ Rows attack_overview_rows(const std::vector<ShownAttack>& attacks) {
     else if (const Json& points = member(attack.curve, "points"); points.is_array())
       for (const Json& point : points) add(point, attack.curve, text(point, "given"));
   }
+  if (std::all_of(targets.begin() + 1, targets.end(), [](const std::string& target) { return target.empty(); }))
+    return rows;
+  for (size_t i = 0; i < rows.size(); ++i) rows[i].push_back(targets[i].empty() ? "-" : targets[i]);
   return rows;
 }
 

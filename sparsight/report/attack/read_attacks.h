@@ -22,7 +22,7 @@ struct ShownAttack {
 // The finished ones in the order of their names, at most 32. What is damaged or too much becomes a warning.
 std::vector<ShownAttack> read_attacks(const std::string& run, std::vector<std::string>& warnings);
 
-// A row for each attack, and for each epsilon of a curve; empty without any.
+// A row for each attack, and for each epsilon of a curve, with its target where any has one; empty without any.
 Rows attack_overview_rows(const std::vector<ShownAttack>& attacks);
 
 }  // namespace sparsight

@@ -26,9 +26,11 @@ std::vector<std::string> model_row(const std::string& role, const std::string& p
 
 std::string transfer_text(const Json& result) {
   const Json &source = member(result, "source"), &threat = member(result, "threat");
+  const std::string target = attack_target_text(result);
   std::string lines = cat(static_cast<int64_t>(number(result, "images").value_or(0)), " images of ",
                           text(member(result, "data"), "name"), ", ", text(member(result, "attack"), "name"), ", ",
-                          text(threat, "norm"), ", epsilon ", text(threat, "given"), "\n\n");
+                          text(threat, "norm"), ", epsilon ", text(threat, "given"),
+                          target.empty() ? "" : ", targeted at " + target, "\n\n");
   lines += aligned({{"", "model", "clean", "95 % CI", "robust", "95 % CI", "success", "95 % CI"},
                     model_row("attacked", text(source, "path"), source),
                     model_row("evaluated", text(member(result, "model"), "path"), result)});

@@ -54,6 +54,18 @@ TEST(CurveWarnings, A53_ALargeEpsilonMustFoolAlmostAll) {
   EXPECT_TRUE(collect_warnings({80, 20, 2}, 0.5, false).empty());  // without gradients: Square may need more queries
 }
 
+// What an image made grey is taken for need not be the target.
+TEST(CurveWarnings, OfTargetedAttacksAreAboutTheSuccessRate) {
+  const auto warnings = [](int64_t at_small, int64_t at_large) {
+    return curve_warnings({make_attack("1/255", 0.004, at_small), make_attack("0.6", 0.6, at_large)}, 0.5, true);
+  };
+  EXPECT_TRUE(warnings(80, 20).empty());
+  const auto found = warnings(40, 60);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].find("more images withstand epsilon 0.6 (60) than 1/255 (40)"), 0u) << found[0];
+  EXPECT_EQ(found[1].find("the success rate does not rise from epsilon 1/255 to 0.6"), 0u) << found[1];
+}
+
 // Grey is half of the range away from every pixel, at most: of 12 values 0.5 * sqrt(12).
 TEST(CurveWarnings, WhatIsLargeFollowsFromTheNorm) {
   EXPECT_EQ(large_epsilon(Norm::linf, 12), 0.5);

@@ -66,6 +66,33 @@ TEST(AttackText, A60_SaysUnitsClippingNoiseAndSettings) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
+// Of 4 images one has the target for its label.
+TEST(AttackText, SaysWhatATargetedAttackIsAt) {
+  Json result = some_result();
+  result["success_rate"] = some_share(2, 3, 0.6667);
+  result["data"] = {{"name", "glyphs"}, {"split", "test"}, {"of", 9}, {"classes", {"bolt", "star"}}};
+  result["target"] = {
+      {"given", "bolt"}, {"class", 2}, {"name", "bolt"}, {"left_out", 1}, {"predicted_clean", some_share(0, 3, 0)}};
+  const Rows rows = attack_rows(result);
+  EXPECT_EQ(rows[0][3], "at target");
+  EXPECT_EQ(rows[1][3], "0.00 %");
+  EXPECT_EQ(rows[2][3], "66.67 %");
+  EXPECT_EQ(rows[2][4], "2");  // gained
+  const std::string text = attack_text(result);
+  for (const char* part : {"targeted at class 2 (bolt)\n", "success is a prediction of the target, class 2 (bolt)\n",
+                           "of 9 images of the test split of glyphs, only of the classes bolt, star, fingerprint",
+                           "left out of the success rate: 1 images whose label is the target\n",
+                           "fooled images are predicted as their target", "at target"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  EXPECT_NE(attack_page(result, {}).find("targeted at class 2 (bolt)"), std::string::npos);
+  for (const auto& [given, says] :
+       {std::pair{"random", "a random wrong class"}, {"least_likely", "the least likely"}}) {
+    result["target"]["given"] = given;
+    EXPECT_EQ(attack_target_text(result).find(says), 0u);
+  }
+  EXPECT_EQ(attack_target_text(some_result()), "");
+}
+
 TEST(AttackText, SaysTheCapacityInUseAndWhyImagesAreAttackedTogether) {
   Json result = some_result();
   EXPECT_NE(attack_text(result).find("experts' capacity: no limit\n"), std::string::npos);
