@@ -1,6 +1,7 @@
 #include "python/csrc/attack_operator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -10,6 +11,7 @@
 
 #include "python/csrc/checked_arguments.h"
 #include "sparsight/attacks/cascade_warnings.h"
+#include "sparsight/attacks/run/attack_distances.h"
 #include "sparsight/attacks/run/attack_shard.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/json_text.h"
@@ -82,6 +84,20 @@ AttackRequest read_request(const Json& json, const Tensor& pixels) {
   return request;
 }
 
+// What an attack that measures distances says of them: distances_json() with "per_image", null where none was found.
+Json measured_distances(const CascadeResult& result, const AttackPlan& plan) {
+  std::vector<double> correct;
+  Json all = Json::array();
+  for (int64_t i = 0; i < result.distance.size(0); ++i) {
+    const double distance = result.distance[i].item<double>();
+    all.push_back(std::isfinite(distance) ? Json(distance) : Json());
+    if (result.clean[i].item<bool>()) correct.push_back(distance);
+  }
+  Json json = distances_json(std::move(correct), measures_beyond_epsilon(plan));
+  json["per_image"] = std::move(all);
+  return json;
+}
+
 int64_t count_classes(AttackedModel& model, const AttackBatch& batch) {
   const at::NoGradGuard no_grad;
   return model.forward(batch.pixels, {.image = at::arange(batch.pixels.size(0))}).logits.size(1);
@@ -131,6 +147,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, std::string> attack(Text request_json
   Json report = to_json(result, context);
   report["attack"] = request.attack;
   report["notes"] = plan.notes;
+  if (result.distance.defined()) report["distances"] = measured_distances(result, plan);
   return {result.pixels, result.clean, result.robust, result.stage, json_text(report)};
 }
 

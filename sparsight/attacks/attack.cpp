@@ -40,6 +40,12 @@ void check_batch(const AttackBatch& batch, const ThreatModel& threat, const Atta
          "; normalisation is part of the model");
 }
 
+void check_attack_norm(const Attack& attack) {
+  const Norm norm = attack.context().threat.norm;
+  if (!attack.takes_norm(norm))
+    fail("this attack does not take the norm ", to_text(norm), "; use one that does (Attack::takes_norm)");
+}
+
 // `given` with the numbers of its images and their clean passes.
 AttackBatch with_clean_images(const AttackBatch& given) {
   AttackBatch batch = given;
@@ -53,13 +59,16 @@ AttackBatch with_clean_images(const AttackBatch& given) {
 }  // namespace
 
 AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
+  check_attack_norm(*this);
   check_batch(given, context_.threat, model, takes_several_labels());
   const at::NoGradGuard no_grad;
   const AttackBatch batch = with_clean_images(given);
   if (batch.pixels.size(0) == 0) return {batch.pixels, at::arange(0, at::kLong).to(at::kBool), {}};
   const AttackCost before = model.cost();
   AttackResult result;
-  result.pixels = inside_ball(perturb(model, batch), batch.pixels, context_.threat);
+  const Perturbation found = perturb_and_measure(model, batch);
+  result.pixels = inside_ball(found.pixels, batch.pixels, context_.threat);
+  result.distance = found.distance;
   check_perturbation(result.pixels, batch.pixels, context_.threat, clips_pixels());
   result.correct = still_correct(model, batch, result.pixels, first_step("result", 0));
   result.cost = model.cost() - before;
@@ -67,6 +76,7 @@ AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
 }
 
 at::Tensor Attack::pixels(AttackedModel& model, const AttackBatch& given) const {
+  check_attack_norm(*this);
   check_batch(given, context_.threat, model, takes_several_labels());
   const at::NoGradGuard no_grad;
   const AttackBatch batch = with_clean_images(given);

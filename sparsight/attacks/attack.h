@@ -32,9 +32,17 @@ struct AttackContext {
 };
 
 struct AttackResult {
-  at::Tensor pixels;   // [B,...] within the threat model
-  at::Tensor correct;  // [B] bool: whether the model still classifies them correctly
-  AttackCost cost;     // of the attack and of that classification
+  at::Tensor pixels;         // [B,...] within the threat model
+  at::Tensor correct;        // [B] bool: whether the model still classifies them correctly
+  AttackCost cost;           // of the attack and of that classification
+  at::Tensor distance = {};  // of attacks that measure distances: [B] fp64, the norm of the smallest perturbation found
+                             // that fools the model, 0 where the image does, infinite where none was found
+};
+
+// What an attack finds.
+struct Perturbation {
+  at::Tensor pixels;         // [B,...]
+  at::Tensor distance = {};  // as AttackResult has it
 };
 
 class Attack {
@@ -55,12 +63,20 @@ class Attack {
   virtual bool clips_pixels() const { return true; }
   // Whether what it maximises is one number of all images, so that they have to be attacked together.
   virtual bool couples_images() const { return false; }
+  // Which norms bound its perturbations. The l1 ball needs steps of its own (l1_ball.h).
+  virtual bool takes_norm(Norm norm) const { return norm != Norm::l1; }
+  // Whether it looks for the smallest perturbation, and says how small that is (AttackResult::distance).
+  virtual bool measures_distances() const { return false; }
   // Whether images may have several labels, [B,K].
   virtual bool takes_several_labels() const { return false; }
 
  protected:
   // Returns pixels of the same shape. batch.image is defined.
   virtual at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const = 0;
+  // The same with distances, for attacks that measure them.
+  virtual Perturbation perturb_and_measure(AttackedModel& model, const AttackBatch& batch) const {
+    return {perturb(model, batch)};
+  }
 
  private:
   AttackContext context_;

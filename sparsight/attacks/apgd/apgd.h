@@ -25,6 +25,7 @@ class Apgd : public Attack {
   Apgd(const ApgdOptions& options, AttackContext context);
   bool couples_images() const override { return objective_.couples_images(); }
   bool takes_several_labels() const override { return true; }
+  bool takes_norm(Norm) const override { return true; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;

@@ -13,6 +13,7 @@ struct FabOptions {
   double max_pull = 0.1;
   double overshoot = 1.05;
   double backward = 0.9;
+  bool distances = false;
   void declare(OptionSet& set);
 };
 
@@ -22,14 +23,21 @@ struct FabTargetedOptions : FabOptions {
 };
 
 // An image that no point within epsilon fools is returned as it is. The first run starts at the image, further ones at
-// random points within epsilon / 2, on the images that are still classified correctly.
+// random points within epsilon / 2, on the images that are still classified correctly; with options.distances on all
+// that are so as they are, since a further run may come closer. Without it a distance beyond epsilon counts as
+// infinite.
 class Fab : public Attack {
  public:
   Fab(const FabOptions& options, AttackContext context);
   Fab(const FabTargetedOptions& options, AttackContext context);
+  bool takes_norm(Norm) const override { return true; }
+  bool measures_distances() const override { return true; }
 
  protected:
-  at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;
+  at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override {
+    return perturb_and_measure(model, batch).pixels;
+  }
+  Perturbation perturb_and_measure(AttackedModel& model, const AttackBatch& batch) const override;
 
  private:
   FabOptions options_;

@@ -1,5 +1,8 @@
 #include "sparsight/attacks/run/attack_files.h"
 
+#include <cmath>
+#include <limits>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/where.h>
@@ -59,6 +62,12 @@ std::string label_text(const at::Tensor& label) {
   return text;
 }
 
+// "" where there is none.
+std::string distance_text(const at::Tensor& distance, int64_t i) {
+  const double value = distance.defined() ? distance[i].item<double>() : std::numeric_limits<double>::infinity();
+  return attack_csv_number(std::isfinite(value) ? Json(value) : Json());
+}
+
 ModelOutput recorded_output(const ModelVerdict& verdict) {
   ModelOutput output;
   output.logits = verdict.logits;
@@ -88,7 +97,10 @@ AttackFiles::AttackFiles(const std::string& folder, const AttackPlan& plan)
       pixels_(folder + kImagesFile),
       routing_(folder + kRoutingFile),
       clean_routing_(folder + kCleanRoutingFile),
-      csv_("image,id,label,clean_prediction,prediction,fooled_by,norm,queries,misclassified_in_8_bits\n") {}
+      measured_(measures_distances(plan)),
+      csv_("image,id,label,clean_prediction,prediction,fooled_by,norm,queries,misclassified_in_8_bits") {
+  csv_ += measured_ ? ",distance\n" : "\n";
+}
 
 void AttackFiles::add_images(const AttackShard& piece) {
   for (const auto& [name, rows] :
@@ -101,6 +113,7 @@ void AttackFiles::add_images(const AttackShard& piece) {
                                                                  {"clean_logits", piece.clean.logits},
                                                                  {"logits", piece.attacked.logits}})
     pixels_.append(name, rows);
+  if (piece.distance.defined()) pixels_.append("distance", piece.distance);
 }
 
 void AttackFiles::commit_images() {
@@ -132,7 +145,9 @@ void AttackFiles::add(const AttackedBatch& images, const AttackShard& piece, con
                 ",", at_row(clean, i), ",", at_row(attacked, i), ",",
                 by < 0 ? "" : attack_csv_text(plan_.stages.at(static_cast<size_t>(by)).name), ",",
                 attack_csv_number(piece.norm[i].item<double>()), ",", at_row(piece.queries, i), ",",
-                check.misclassified_in_8_bits[i].item<bool>() ? 1 : 0, "\n");
+                check.misclassified_in_8_bits[i].item<bool>() ? 1 : 0);
+    if (measured_) csv_ += "," + distance_text(piece.distance, i);
+    csv_ += "\n";
   }
 }
 

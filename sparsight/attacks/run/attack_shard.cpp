@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/per_image.h"
@@ -27,15 +28,18 @@ CascadeResult run_single_attack(AttackedModel& model, const AttackBatch& batch, 
   result.pixels = batch.pixels.clone();
   result.clean = classify(model, batch, how.batch_size);
   at::Tensor correct = result.clean.clone();
+  if (attack->measures_distances()) result.distance = at::zeros({correct.size(0)}, at::kDouble);
   const double start = attack_seconds(how.context.saver);
   const AttackCost first_pass = model.cost();
-  const SavedLoop loop(how.context.saver, first_step("calls", how.batch_size), {&result.pixels, &correct});
+  const SavedLoop loop(how.context.saver, first_step("calls", how.batch_size),
+                       {&result.pixels, &correct, &result.distance});
   for (int64_t call = loop.done(std::ssize(calls)); call < std::ssize(calls); ++call) {
     const at::Tensor& index = calls[static_cast<size_t>(call)];
     if (how.progress) how.progress(0, result.clean.index_select(0, index).sum().item<int64_t>());
     const AttackResult found = attack->run(model, batch.select(index));
     result.pixels.index_copy_(0, index, found.pixels);
     correct.index_copy_(0, index, found.correct);
+    if (result.distance.defined()) result.distance.index_copy_(0, index, found.distance);
     loop.mark_and_save(call + 1);
   }
   StageResult done{
@@ -92,6 +96,7 @@ AttackShard attack_shard(ObservedModel& model, const AttackedBatch& images, cons
   if (how.context.saver) how.context.saver->check_finished();
   piece.pixels = found.pixels.contiguous();
   piece.stage = found.stage;
+  piece.distance = found.distance;
   piece.stages = found.stages;
   piece.cost = found.cost;
   piece.gradients = model.gradients();

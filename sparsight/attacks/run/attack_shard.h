@@ -29,6 +29,7 @@ struct AttackShard {
   at::Tensor pixels;     // [B,C,H,W] after the attack. Of an image that no stage of a cascade fools: the image itself
   at::Tensor stage;      // [B] int64: number of the stage that fooled it, -1 for none
   at::Tensor norm, queries;  // [B] fp64, int64
+  at::Tensor distance;       // CascadeResult::distance
   ModelVerdict clean, attacked;
   std::vector<StageResult> stages;
   AttackCost cost;  // of the stages and the first pass
