@@ -7,6 +7,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/report/attack/attack_example_files.h"
 #include "sparsight/report/attack/attack_text.h"
@@ -74,6 +75,22 @@ std::vector<ShownAttack> read_attacks(const std::string& run, std::vector<std::s
     if (attack.result.is_object() || attack.curve.is_object()) attacks.push_back(std::move(attack));
   }
   return attacks;
+}
+
+Json read_autoattack(const std::string& path) {
+  if (file_is_there(path + "/result.json")) return read_object(path, "result.json");
+  std::vector<std::string> warnings, found;
+  Json result;
+  for (ShownAttack& attack : read_attacks(path, warnings))
+    if (attack.curve.is_null() && text(member(attack.result, "attack"), "name") == "autoattack") {
+      found.push_back(path + "/" + kAttacksFolder + "/" + attack.name);
+      result = std::move(attack.result);
+    }
+  if (found.size() == 1) return result;
+  if (found.empty())
+    fail(printable(path), " has no finished AutoAttack in ", kAttacksFolder,
+         "/; run sparsight attack, or give the folder of one", warnings.empty() ? "" : " (" + warnings.front() + ")");
+  fail(printable(path), " has several AutoAttacks; give the folder of one: ", printable(join(found, " or ")));
 }
 
 Rows attack_overview_rows(const std::vector<ShownAttack>& attacks) {
