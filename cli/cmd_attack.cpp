@@ -20,7 +20,7 @@ void add_threat_options(CLI::App& verb, AttackRequest& request) {
       ->capture_default_str()
       ->type_name("NAME");
   verb.add_option("--norm", request.norm, "Norm of the perturbations")
-      ->check(CLI::IsMember({"linf", "l2"}))
+      ->check(CLI::IsMember({"linf", "l2", "l1"}))
       ->capture_default_str();
   verb.add_option("--eps", request.epsilon,
                   "Radius of the perturbations, a number or a fraction, in units of --range; several, separated by "

@@ -14,20 +14,36 @@ void add_report(CLI::App& app) {
       "sparsight report runs/demo\n"
       "sparsight report runs/demo --out demo.html\n"
       "sparsight report runs/demo --format markdown\n"
-      "sparsight report runs/moe --baseline runs/dense");
-  verb->add_option("run", arguments->run, "Run folder")->required()->type_name("RUN");
+      "sparsight report runs/moe --baseline runs/dense\n"
+      "sparsight report runs/demo --format robustbench --field venue=\"ICLR 2026\" --out Moe2026.json");
+  verb->add_option("run", arguments->run, "Run folder; with --format robustbench also the folder of an AutoAttack")
+      ->required()
+      ->type_name("RUN");
   verb->add_option("--out", arguments->out, "File to write (default: RUN/report.html for html, else standard output)")
       ->type_name("FILE");
-  verb->add_option("--format", arguments->format, "Format: html, table, csv or markdown")
-      ->check(CLI::IsMember({"html", "table", "csv", "markdown"}))
+  verb->add_option(
+          "--format", arguments->format,
+          "Format: html, table, csv or markdown; robustbench: the run's AutoAttack as an entry of RobustBench's "
+          "leaderboards")
+      ->check(CLI::IsMember({"html", "table", "csv", "markdown", "robustbench"}))
       ->capture_default_str();
   verb->add_option("--baseline", arguments->baselines,
                    "Run to compare with: adds a table of accuracy, size, cost and time (repeatable)")
       ->type_name("RUN")
       ->allow_extra_args(false);
+  verb->add_option("--field", arguments->fields,
+                   "With --format robustbench: a field of the entry, such as link, name, authors or architecture "
+                   "(repeatable)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  verb->add_flag("--any-eps", arguments->any_epsilon,
+                 "With --format robustbench: also at an epsilon that no leaderboard has");
   verb->callback([arguments] {
-    if (arguments->format == "csv" && !arguments->baselines.empty())
-      fail_usage("--baseline goes with --format html, table or markdown, got csv");
+    const bool robustbench = arguments->format == "robustbench";
+    if ((arguments->format == "csv" || robustbench) && !arguments->baselines.empty())
+      fail_usage("--baseline goes with --format html, table or markdown, got ", arguments->format);
+    if (!robustbench && (!arguments->fields.empty() || arguments->any_epsilon))
+      fail_usage("--field and --any-eps go with --format robustbench, got ", arguments->format);
     run_report(*arguments);
   });
 }

@@ -1,6 +1,7 @@
 #include "python/csrc/attack_operator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -11,6 +12,7 @@
 
 #include "python/csrc/checked_arguments.h"
 #include "sparsight/attacks/cascade_warnings.h"
+#include "sparsight/attacks/run/attack_distances.h"
 #include "sparsight/attacks/run/attack_shard.h"
 #include "sparsight/attacks/run/attack_summary.h"
 #include "sparsight/core/json_fields.h"
@@ -83,6 +85,20 @@ AttackRequest read_request(const Json& json, const Tensor& pixels) {
   request.batch = json.value("batch", int64_t{250});
   if (request.batch < 1) fail_usage("batch must be at least 1, got ", request.batch);
   return request;
+}
+
+// What an attack that measures distances says of them: distances_json() with "per_image", null where none was found.
+Json measured_distances(const CascadeResult& result, const AttackPlan& plan) {
+  std::vector<double> correct;
+  Json all = Json::array();
+  for (int64_t i = 0; i < result.distance.size(0); ++i) {
+    const double distance = result.distance[i].item<double>();
+    all.push_back(std::isfinite(distance) ? Json(distance) : Json());
+    if (result.clean[i].item<bool>()) correct.push_back(distance);
+  }
+  Json json = distances_json(std::move(correct), measures_beyond_epsilon(plan));
+  json["per_image"] = std::move(all);
+  return json;
 }
 
 int64_t count_classes(AttackedModel& model, const AttackBatch& batch) {
@@ -179,6 +195,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, std::string> attack(Text requ
   report["attack"] = request.attack;
   report["notes"] = plan.notes;
   report_target(report, plan, result, labels);
+  if (result.distance.defined()) report["distances"] = measured_distances(result, plan);
   if (!result.target.defined()) result.target = at::arange(0, at::kLong);
   return {result.pixels, result.clean, result.robust, result.stage, result.target, json_text(report)};
 }

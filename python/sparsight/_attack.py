@@ -39,6 +39,18 @@ class AttackResult:
         return self.clean.double().mean().item()
 
     @property
+    def distance(self):
+        """The norm of the smallest perturbation that fools the model, [B] float64; of "fab" and "fab_t", else None.
+
+        0 where the image is misclassified as it is, infinite where none was found; without distances=True also where it
+        is beyond eps.
+        """
+        found = self.report.get("distances")
+        if found is None:
+            return None
+        return torch.tensor([float("inf") if d is None else d for d in found["per_image"]], dtype=torch.float64)
+
+    @property
     def robust_accuracy(self):
         """The share that still is after every attack, 0 to 1; misclassified images are not robust."""
         return self.robust.double().mean().item()
@@ -71,12 +83,12 @@ def attack(model, images, labels, eps="8/255", attack="autoattack", *, target=No
         with one for each image, "least_likely" (the wrong class with the smallest logit) or "random" (a wrong class,
         drawn from `seed` and the position of the image). The attack then succeeds where the model predicts the target;
         images whose label it is are left as they are and out of `success_rate`. None: any wrong class is a success.
-    norm: "linf" or "l2".
+    norm: "linf" or "l2", or "l1" for the attacks with steps for it, such as "apgd".
     batch: images that are attacked together. The records of a model without noise do not depend on it, except by
         rounding.
     randomised: whether two passes of an image may differ, as with router noise; then `passes` or `version="rand"` averages
         over several.
-    settings: those of the attack, such as `steps=20` or `targets=9` (`sparsight attack --help`, docs/configuration.md).
+    settings: those of the attack, such as `steps=20`, `targets=9`, or `distances=True` of "fab" (docs/attacks.md).
 
     The result is that of `sparsight attack` with the same seed on the same model. Autocast is off in the model's passes;
     a model that is used under autocast enters it itself. Raises ValueError for arguments that

@@ -54,6 +54,12 @@ void check_batch(const AttackBatch& batch, const AttackedModel& model, const Att
          "; normalisation is part of the model");
 }
 
+void check_attack_norm(const Attack& attack) {
+  const Norm norm = attack.context().threat.norm;
+  if (!attack.takes_norm(norm))
+    fail("this attack does not take the norm ", to_text(norm), "; use one that does (Attack::takes_norm)");
+}
+
 // `given` with the numbers of its images and their clean passes.
 AttackBatch with_clean_images(const AttackBatch& given) {
   AttackBatch batch = given;
@@ -67,6 +73,7 @@ AttackBatch with_clean_images(const AttackBatch& given) {
 }  // namespace
 
 AttackBatch Attack::prepared(AttackedModel& model, const AttackBatch& given) const {
+  check_attack_norm(*this);
   check_batch(given, model, *this);
   AttackBatch batch = with_clean_images(given);
   if (batch.pixels.size(0) == 0 || batch.labels.targeted || !target() || !target()->is_on()) return batch;
@@ -86,7 +93,9 @@ AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
     result.correct = result.withstood = at::arange(0, at::kLong).to(at::kBool);
     return result;
   }
-  result.pixels = inside_ball(perturb(model, batch), batch.pixels, context_.threat);
+  const Perturbation found = perturb_and_measure(model, batch);
+  result.pixels = inside_ball(found.pixels, batch.pixels, context_.threat);
+  result.distance = found.distance;
   check_perturbation(result.pixels, batch.pixels, context_.threat, clips_pixels());
   const at::Tensor logits = verdict_logits(model, batch, result.pixels, first_step("result", 0));
   result.correct = classified_correctly(logits, batch.labels.label);

@@ -38,6 +38,14 @@ struct AttackResult {
   AttackCost cost;            // of the attack and of that classification
   at::Tensor withstood = {};  // [B] bool: withstands_attack(); the same as `correct` but for a targeted attack
   at::Tensor target = {};     // [B] int64: the classes of a targeted attack; undefined for others
+  at::Tensor distance = {};   // of attacks that measure distances: [B] fp64, the norm of the smallest perturbation found
+                              // that fools the model, 0 where the image does, infinite where none was found
+};
+
+// What an attack finds.
+struct Perturbation {
+  at::Tensor pixels;         // [B,...]
+  at::Tensor distance = {};  // as AttackResult has it
 };
 
 class Attack {
@@ -58,6 +66,10 @@ class Attack {
   virtual bool clips_pixels() const { return true; }
   // Whether what it maximises is one number of all images, so that they have to be attacked together.
   virtual bool couples_images() const { return false; }
+  // Which norms bound its perturbations. The l1 ball needs steps of its own (l1_ball.h).
+  virtual bool takes_norm(Norm norm) const { return norm != Norm::l1; }
+  // Whether it looks for the smallest perturbation, and says how small that is (AttackResult::distance).
+  virtual bool measures_distances() const { return false; }
   // Whether images may have several labels, [B,K].
   virtual bool takes_several_labels() const { return false; }
   // Its setting `target`; null for attacks that cannot be targeted, which refuse labels that are.
@@ -66,6 +78,10 @@ class Attack {
  protected:
   // Returns pixels of the same shape. batch.image is defined.
   virtual at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const = 0;
+  // The same with distances, for attacks that measure them.
+  virtual Perturbation perturb_and_measure(AttackedModel& model, const AttackBatch& batch) const {
+    return {perturb(model, batch)};
+  }
 
  private:
   AttackBatch prepared(AttackedModel& model, const AttackBatch& given) const;

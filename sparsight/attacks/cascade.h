@@ -36,6 +36,7 @@ struct CascadeResult {
   at::Tensor clean;   // [B] bool: classified correctly as it is
   at::Tensor robust;  // [B] bool: classified correctly after every attack; in coupled batches, those that are kept
   at::Tensor stage;   // [B] int64: number of the stage that fooled the image, -1 for none
+  at::Tensor distance = {};  // as AttackResult has it, of a single attack that measures distances; else undefined
   std::vector<StageResult> stages;
   AttackCost cost;                    // with the first pass over all images
   at::Tensor target = {};             // [B] int64: the classes of a targeted attack, which is none of a cascade's

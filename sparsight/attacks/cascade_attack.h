@@ -16,6 +16,8 @@ class CascadeAttack : public Attack {
  public:
   CascadeAttack(const CascadeOptions& options, AttackContext context) : Attack(std::move(context)), options_(options) {}
 
+  bool takes_norm(Norm norm) const override;
+
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;
 

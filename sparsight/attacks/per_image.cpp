@@ -15,6 +15,7 @@ at::Tensor per_image(const at::Tensor& values, const at::Tensor& like) {
 
 at::Tensor image_norms(const at::Tensor& delta, Norm norm) {
   const at::Tensor flat = delta.flatten(1).to(at::kDouble);
+  if (norm == Norm::l1) return flat.abs().sum(1);
   return norm == Norm::linf ? flat.abs().amax(1) : flat.square().sum(1).sqrt();
 }
 

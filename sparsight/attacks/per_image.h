@@ -10,8 +10,8 @@ namespace sparsight {
 // values: [B]. Returns them as [B,1,1,...], of the dtype of `like` unless they are bool, to be broadcast over [B,...].
 at::Tensor per_image(const at::Tensor& values, const at::Tensor& like);
 
-// delta: [B,...]. Returns [B] fp64: the largest magnitude or the Euclidean norm of each image. The Euclidean norm
-// neither underflows nor overflows for numbers of fp32.
+// delta: [B,...]. Returns [B] fp64: the largest magnitude, the Euclidean norm or the sum of the magnitudes of each
+// image. The Euclidean norm neither underflows nor overflows for numbers of fp32.
 at::Tensor image_norms(const at::Tensor& delta, Norm norm);
 
 // which: [B] bool. The images of `yes` where it holds, those of `no` elsewhere.

@@ -1,10 +1,14 @@
 #include "sparsight/attacks/pgd.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/maximum.h>
 
 #include "sparsight/attacks/attack_saver.h"
+#include "sparsight/attacks/l1_ball.h"
 #include "sparsight/attacks/per_image.h"
 #include "sparsight/attacks/projection.h"
 #include "sparsight/attacks/random_start.h"
@@ -25,6 +29,9 @@ void PgdOptions::declare(OptionSet& set) {
   set.choice("keep", &keep, {"preset", "fooled", "loss", "last"},
              "which iterate is returned: a misclassified one, then that of the largest loss (strict); that of the "
              "largest loss; or the last one (paper)");
+  set.real("sparsity", &sparsity, {0, 1},
+           "share of an image's pixel values that a step changes with the norm l1, those of the largest gradients; at "
+           "least one");
   objective.declare(set);
   goal.declare(set);
 }
@@ -69,9 +76,19 @@ at::Tensor Pgd::start(const AttackBatch& batch, int64_t restart) const {
   return random_start(batch, context(), kind, "pgd", restart);
 }
 
-void Pgd::run_once(AttackedModel& model, const AttackBatch& batch, int64_t restart, Best& best) const {
+at::Tensor Pgd::next(const Projection& project, const at::Tensor& image, const at::Tensor& x,
+                     const at::Tensor& gradient) const {
   const ThreatModel& threat = context().threat;
-  const Projection project(batch.pixels, threat);
+  if (threat.norm != Norm::l1)
+    return strict_ ? project.step(x, gradient, step_) : x + step_ * ascent_direction(gradient, threat.norm);
+  const auto share = options_.sparsity * static_cast<double>(x.numel() / x.size(0));
+  const at::Tensor count = at::full({x.size(0)}, std::max<int64_t>(1, std::llround(share)), at::kLong);
+  if (!strict_) return x + step_ * sparse_ascent(gradient, count);
+  return project(x + step_ * sparse_ascent(movable_gradient(gradient, x, image, threat.range), count));
+}
+
+void Pgd::run_once(AttackedModel& model, const AttackBatch& batch, int64_t restart, Best& best) const {
+  const Projection project(batch.pixels, context().threat);
   const uint64_t first = first_step("pgd", restart);
   const at::Tensor step_size = at::full({batch.pixels.size(0)}, step_, at::kDouble);
   at::Tensor x = start(batch, restart);
@@ -81,7 +98,7 @@ void Pgd::run_once(AttackedModel& model, const AttackBatch& batch, int64_t resta
   if (context().observe) context().observe({0, batch.image, x, at_x.loss, best_loss, {}});
   const SavedLoop loop(context().saver, first, {&x, &at_x.gradient, &best.pixels, &best.loss, &best.correct});
   for (int64_t t = loop.done(options_.steps) + 1; t <= options_.steps; ++t) {
-    x = strict_ ? project.step(x, at_x.gradient, step_) : x + step_ * ascent_direction(at_x.gradient, threat.norm);
+    x = next(project, batch.pixels, x, at_x.gradient);
     const uint64_t step = first + static_cast<uint64_t>(t);
     const bool last = t == options_.steps;
     if (last && options_.keep == "last" && !context().observe) {

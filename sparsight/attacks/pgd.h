@@ -5,12 +5,17 @@
 //           the projection would do nothing. Pixels may leave their range, and an image may be classified correctly
 //           again.
 //   strict  every iterate is projected onto the ball and the range of pixels, and the strongest one is returned.
+//
+// Within the l1 ball a step changes only the pixels with the largest gradients (sparse l1 descent; Tramer and Boneh
+// 2019, "Adversarial Training and Robustness for Multiple Perturbations").
 #pragma once
 
 #include "sparsight/attacks/attack.h"
 #include "sparsight/attacks/routed/objective_options.h"
 
 namespace sparsight {
+
+class Projection;
 
 struct PgdOptions {
   std::string preset = "strict";
@@ -19,6 +24,7 @@ struct PgdOptions {
   std::string start = "none";
   int64_t restarts = 1;
   std::string keep = "preset";
+  double sparsity = 0.05;
   ObjectiveOptions objective = {};
   TargetOption goal = {};
   void declare(OptionSet& set);
@@ -33,6 +39,7 @@ class Pgd : public Attack {
   bool couples_images() const override { return objective_.couples_images(); }
   bool takes_several_labels() const override { return true; }
   const TargetOption* target() const override { return &options_.goal; }
+  bool takes_norm(Norm) const override { return true; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;
@@ -40,6 +47,8 @@ class Pgd : public Attack {
  private:
   struct Best;
   at::Tensor start(const AttackBatch& batch, int64_t restart) const;
+  at::Tensor next(const Projection& project, const at::Tensor& image, const at::Tensor& x,
+                  const at::Tensor& gradient) const;
   void run_once(AttackedModel& model, const AttackBatch& batch, int64_t restart, Best& best) const;
 
   PgdOptions options_;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -15,7 +16,9 @@
 #include <ATen/ops/nextafter.h>
 #include <ATen/ops/where.h>
 
+#include "sparsight/attacks/l1_ball.h"
 #include "sparsight/attacks/per_image.h"
+#include "sparsight/core/error.h"
 #include "sparsight/kernels/threads/tasks.h"
 #include "sparsight/ops/torch_threads.h"
 
@@ -116,6 +119,10 @@ at::Tensor Projection::to_ball(const at::Tensor& v) const {
     make_bounds(x_, threat_.epsilon, low_, high_);
     return at::minimum(at::maximum(v, low_), high_);
   }
+  if (threat_.norm == Norm::l1) {
+    constexpr double kFar = std::numeric_limits<double>::infinity();
+    return project_l1(v, x_, threat_.epsilon, {-kFar, kFar});
+  }
   const at::Tensor delta = v - x_, norm = image_norms(delta, Norm::l2);
   if (norm_guard_ > 0) return x_ + delta * per_image(norm.clamp_max(threat_.epsilon) / (norm + norm_guard_), delta);
   const at::Tensor factor = at::where(norm > threat_.epsilon, threat_.epsilon / norm, at::full_like(norm, 1.0));
@@ -123,6 +130,11 @@ at::Tensor Projection::to_ball(const at::Tensor& v) const {
 }
 
 at::Tensor Projection::to_pixels(const at::Tensor& v) const { return v.clamp(threat_.range.low, threat_.range.high); }
+
+at::Tensor Projection::operator()(const at::Tensor& v) const {
+  if (threat_.norm == Norm::l1) return project_l1(v, x_, threat_.epsilon, threat_.range);
+  return to_pixels(to_ball(v));
+}
 
 at::Tensor Projection::step(const at::Tensor& v, const at::Tensor& gradient, double size) const {
   const auto like_x = [&](const at::Tensor& values) {
@@ -136,6 +148,7 @@ at::Tensor Projection::step(const at::Tensor& v, const at::Tensor& gradient, dou
 }
 
 at::Tensor ascent_direction(const at::Tensor& gradient, Norm norm, double norm_guard) {
+  SPARSIGHT_CHECK(norm != Norm::l1);
   if (norm == Norm::linf) return gradient.sign();
   const at::Tensor length = image_norms(gradient, Norm::l2) + norm_guard;
   const at::Tensor scaled = gradient.to(at::kDouble) / per_image(length, gradient.to(at::kDouble));
@@ -143,12 +156,12 @@ at::Tensor ascent_direction(const at::Tensor& gradient, Norm norm, double norm_g
 }
 
 at::Tensor inside_ball(const at::Tensor& perturbed, const at::Tensor& x, const ThreatModel& threat) {
-  if (threat.norm != Norm::l2) return perturbed;  // to_ball() rounds the bounds of linf inwards
+  if (threat.norm == Norm::linf) return perturbed;  // to_ball() rounds its bounds inwards
   at::Tensor inside = perturbed;
   const at::Tensor centre = x.to(at::kDouble);
   const double rounding = perturbed.scalar_type() == at::kDouble ? 1e-15 : 1e-8;
   for (double shrink = rounding; shrink < 1; shrink *= 2) {
-    const at::Tensor delta = inside.to(at::kDouble) - centre, norm = image_norms(delta, Norm::l2),
+    const at::Tensor delta = inside.to(at::kDouble) - centre, norm = image_norms(delta, threat.norm),
                      outside = norm > threat.epsilon;
     if (!outside.any().item<bool>()) break;
     const at::Tensor nearer = centre + delta * per_image((1 - shrink) * threat.epsilon / norm, delta);

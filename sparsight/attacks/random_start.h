@@ -8,8 +8,9 @@
 namespace sparsight {
 
 enum class StartKind {
-  ball,     // uniform in the ball: for l2 a Gaussian direction of length epsilon * U^(1/D)
-  surface,  // linf: epsilon * u / max|u|, u uniform in -1..1; l2: a Gaussian direction of length epsilon
+  ball,     // uniform in the ball: a direction of length epsilon * U^(1/D), Gaussian for l2, Laplacian for l1
+  surface,  // linf: epsilon * u / max|u|, u uniform in -1..1; l2: a Gaussian direction of length epsilon; l1: Gaussian
+            // numbers, projected onto the ball within the range of pixels (as in the authors' code of APGD)
 };
 
 // Returns [B,...]: batch.pixels plus a random perturbation of at most `scale` * epsilon, clipped to the range of

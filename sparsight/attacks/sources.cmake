@@ -4,6 +4,7 @@ loop_sources(
   attacks/apgd/apgd_run.cpp
   attacks/apgd/apgd_schedule.cpp
   attacks/apgd/apgd_targeted.cpp
+  attacks/apgd/sparse_steps.cpp
   attacks/attack.cpp
   attacks/attack_batch.cpp
   attacks/attack_saver.cpp
@@ -16,6 +17,7 @@ loop_sources(
   attacks/fab/fab_run.cpp
   attacks/fab/hyperplane.cpp
   attacks/fgsm.cpp
+  attacks/l1_ball.cpp
   attacks/losses.cpp
   attacks/per_image.cpp
   attacks/pgd.cpp
@@ -55,6 +57,7 @@ torch_sources(
 light_sources(
   attacks/run/attack_batch_size.cpp
   attacks/run/attack_check.cpp
+  attacks/run/attack_distances.cpp
   attacks/run/attack_folder.cpp
   attacks/run/attack_plan.cpp
   attacks/run/attack_success.cpp

@@ -70,8 +70,7 @@ PixelRange parse_pixel_range(const std::string& text) {
 }
 
 ThreatModel make_threat(const ThreatOptions& options) {
-  const ThreatModel given{options.norm == "l2" ? Norm::l2 : Norm::linf, parse_epsilon(options.epsilon),
-                          parse_pixel_range(options.range)};
+  const ThreatModel given{parse_norm(options.norm), parse_epsilon(options.epsilon), parse_pixel_range(options.range)};
   const ThreatModel threat = in_range(given, {});
   if (threat.norm == Norm::linf && threat.epsilon >= 1)
     fail_usage("epsilon ", printable(options.epsilon), " of pixels in ", options.range,
@@ -81,9 +80,11 @@ ThreatModel make_threat(const ThreatOptions& options) {
 }
 
 void check_radius(const ThreatModel& threat, int64_t values) {
-  if (threat.norm == Norm::l2 && threat.epsilon >= std::sqrt(static_cast<double>(values)))
-    fail_usage("the l2 epsilon ", threat.epsilon, " lets every pixel of an image of ", values,
-               " values have any value; it must be below ", std::sqrt(static_cast<double>(values)));
+  if (threat.norm == Norm::linf) return;  // make_threat() looks at it
+  const auto sides = static_cast<double>(values), reach = threat.norm == Norm::l2 ? std::sqrt(sides) : sides;
+  if (threat.epsilon >= reach)
+    fail_usage("the ", to_text(threat.norm), " epsilon ", threat.epsilon, " lets every pixel of an image of ", values,
+               " values have any value; it must be below ", reach);
 }
 
 ThreatModel in_range(const ThreatModel& threat, const PixelRange& range) {
@@ -92,7 +93,16 @@ ThreatModel in_range(const ThreatModel& threat, const PixelRange& range) {
 
 std::string to_text(const PixelRange& range) { return cat(range.low, "..", range.high); }
 
-std::string to_text(Norm norm) { return norm == Norm::l2 ? "l2" : "linf"; }
+Norm parse_norm(const std::string& text) {
+  for (const Norm norm : {Norm::linf, Norm::l2, Norm::l1})
+    if (text == to_text(norm)) return norm;
+  fail_usage("the norm \"", printable(text), "\": must be linf, l2 or l1");
+}
+
+std::string to_text(Norm norm) {
+  if (norm == Norm::l1) return "l1";
+  return norm == Norm::l2 ? "l2" : "linf";
+}
 
 std::string to_text(const ThreatModel& threat) {
   std::ostringstream epsilon;

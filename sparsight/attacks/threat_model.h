@@ -8,7 +8,7 @@
 
 namespace sparsight {
 
-enum class Norm { linf, l2 };
+enum class Norm { linf, l2, l1 };
 
 // The values that a pixel may have.
 struct PixelRange {
@@ -25,7 +25,7 @@ struct ThreatModel {
 };
 
 struct ThreatOptions {
-  std::string norm = "linf";
+  std::string norm = "linf";      // "linf", "l2" or "l1"; training declares the first two
   std::string epsilon = "8/255";  // a number, or a fraction
   std::string range = "0..1";     // of the pixels that epsilon refers to
   void declare(OptionSet& set);
@@ -34,7 +34,8 @@ struct ThreatOptions {
 // In the canonical range 0..1. Raises UsageError for an epsilon that is no number or fraction, is negative, or with
 // linf covers the whole range of pixels.
 ThreatModel make_threat(const ThreatOptions& options);
-// Raises UsageError for an l2 epsilon beyond the diagonal of images of `values` pixel values.
+// Raises UsageError for an epsilon that reaches all of the pixels' box: in l2 its diagonal, in l1 the sum of its sides,
+// of images of `values` pixel values.
 void check_radius(const ThreatModel& threat, int64_t values);
 
 // "8/255" or "0.03". Raises UsageError unless it is a finite number >= 0.
@@ -46,7 +47,9 @@ ThreatModel in_range(const ThreatModel& threat, const PixelRange& range);
 // "0..1", "-1..1", "0..255". Raises UsageError for others.
 PixelRange parse_pixel_range(const std::string& text);
 std::string to_text(const PixelRange& range);
-std::string to_text(Norm norm);  // as in ThreatOptions
+// "linf", "l2", "l1". Raises UsageError for others.
+Norm parse_norm(const std::string& text);
+std::string to_text(Norm norm);
 // "linf, epsilon 0.031373 of pixels in 0..1"
 std::string to_text(const ThreatModel& threat);
 

@@ -9,6 +9,7 @@ light_sources(
   report/attack/attack_sections.cpp
   report/attack/attack_text.cpp
   report/attack/read_attacks.cpp
+  report/attack/robustbench.cpp
   report/attack/transfer_text.cpp
   report/charts/charts.cpp
   report/charts/confusion_graph.cpp

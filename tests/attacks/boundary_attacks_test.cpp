@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include <cmath>
+
 #include "sparsight/attacks/check_perturbation.h"
 #include "sparsight/attacks/fab/fab.h"
 #include "sparsight/attacks/fab/hyperplane.h"
@@ -96,9 +98,9 @@ TEST(Fab, A32_FindsTheBoundaryOfALinearModel) {
   });
   AttackBatch batch{test::row({.5, .5, .5}), {torch::tensor({0}, torch::kLong)}, torch::zeros({1}, torch::kLong)};
   for (const bool targeted : {false, true})
-    for (const Norm norm : {Norm::linf, Norm::l2}) {
+    for (const Norm norm : {Norm::linf, Norm::l2, Norm::l1}) {
       batch.labels.target = targeted ? torch::tensor({1}, torch::kLong) : at::Tensor();
-      const double exact = norm == Norm::linf ? .3 / 5 : .3 / 3;
+      const double exact = .3 / (norm == Norm::linf ? 5 : norm == Norm::l2 ? 3 : 2);
       const FabRun run = run_fab(model, batch, {{norm, 1, {}}}, {.iterations = 20}, batch.pixels, 0);
       EXPECT_GE(run.distance.item<double>(), exact);
       EXPECT_LE(run.distance.item<double>(), exact * 1.06);
@@ -124,6 +126,43 @@ TEST(Fab, A32_KeepsItsConstraintsAndLowersRobustAccuracy) {
       const at::Tensor moved = (result.pixels != batch.pixels).any(1);
       EXPECT_TRUE(torch::equal(moved, clean & ~result.correct));
     }
+  }
+}
+
+// The classifier above, with the weights (1,-2,2) and the excess .3: distances of .06, .1 and .15. An image that is
+// misclassified as it is has the distance 0; one beyond epsilon has one if asked for.
+TEST(Fab, SaysHowFarTheClosestMisclassifiedPointIs) {
+  const at::Tensor w = test::row({1, -2, 2});
+  AttackedFunction model([&](const at::Tensor& x) {
+    const at::Tensor z = ((x - 0.5) * w).sum(1, true) + 0.3;
+    return torch::cat({z, torch::zeros_like(z)}, 1);
+  });
+  const AttackBatch batch{torch::full({2, 3}, .5, torch::kDouble), {torch::tensor({0, 1}, torch::kLong)}};
+  for (const Norm norm : {Norm::linf, Norm::l2, Norm::l1}) {
+    const double exact = .3 / (norm == Norm::linf ? 5 : norm == Norm::l2 ? 3 : 2);
+    for (const bool targeted : {false, true})
+      for (const bool asked : {false, true})
+        for (const double share : {.5, 2.0}) {
+          FabTargetedOptions options;
+          options.steps = 20;
+          options.distances = asked;
+          options.restarts = 2;
+          const AttackContext context{{norm, share * exact, {}}, 1};
+          const FabOptions& untargeted = options;
+          const Fab attack = targeted ? Fab(options, context) : Fab(untargeted, context);
+          const AttackResult found = attack.run(model, batch);
+          ASSERT_TRUE(found.distance.defined());
+          EXPECT_EQ(found.distance[1].item<double>(), 0);
+          const double distance = found.distance[0].item<double>();
+          EXPECT_EQ(std::isfinite(distance), asked || share > 1) << distance;
+          if (std::isfinite(distance)) {
+            EXPECT_GE(distance, exact * (1 - 1e-12));
+            EXPECT_LE(distance, exact * 1.06);
+          }
+          const at::Tensor moved = image_norms(found.pixels - batch.pixels, norm);
+          EXPECT_NEAR(moved[0].item<double>(), share > 1 ? distance : 0, 1e-12);
+          EXPECT_EQ(moved[1].item<double>(), 0);
+        }
   }
 }
 

@@ -1,5 +1,6 @@
 torch_tests(
   attacks/partial_batch_test.cpp
+  attacks/apgd/apgd_l1_test.cpp
   attacks/apgd/apgd_test.cpp
   attacks/attack_saver_test.cpp
   attacks/attacked_image_model_test.cpp
@@ -8,6 +9,7 @@ torch_tests(
   attacks/coupled_images_test.cpp
   attacks/every_attack_test.cpp
   attacks/gradient_attacks_test.cpp
+  attacks/l1_ball_test.cpp
   attacks/losses_test.cpp
   attacks/routed/gradient_path_test.cpp
   attacks/routed/router_losses_test.cpp

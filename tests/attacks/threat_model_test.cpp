@@ -61,7 +61,7 @@ TEST(ThreatModel, A20_ConvertsEpsilonBetweenRanges) {
 }
 
 TEST(ThreatModel, A20_AttacksFindTheSameImageInEitherRange) {
-  for (const Norm norm : {Norm::linf, Norm::l2}) {
+  for (const Norm norm : {Norm::linf, Norm::l2, Norm::l1}) {
     const ThreatModel threat{norm, 0.2, {}}, other = in_range(threat, {-1, 1});
     PgdOptions options;
     options.steps = 7;
@@ -80,7 +80,11 @@ TEST(ThreatModel, RefusesWhatIsNoEpsilon) {
        {Json("8/0"), Json("-1/255"), Json("x"), Json(-0.1), Json("8/"), Json("nan"), Json("1/-2")})
     EXPECT_NE(refusal({{"epsilon", epsilon}}).find("must be a number or a fraction of at least 0"), std::string::npos)
         << epsilon;
-  EXPECT_NE(refusal({{"norm", "l1"}}).find("l1"), std::string::npos);
+  EXPECT_NE(refusal({{"norm", "l1"}}).find("l1"), std::string::npos);  // of trainings
+  EXPECT_EQ(testing::error_text<UsageError>([] { make_threat({.norm = "l3"}); }),
+            "the norm \"l3\": must be linf, l2 or l1");
+  EXPECT_EQ(to_text(make_threat({.norm = "l1", .epsilon = "255", .range = "0..255"})),
+            "l1, epsilon 1 of pixels in 0..1");
 }
 
 TEST(Projection, ClipsToTheBallAndThePixels) {
@@ -162,7 +166,7 @@ TEST(Projection, A21_AscentDirectionOfZeroIsZero) {
 TEST(RandomStart, LiesInTheBallAndFollowsFromTheImagesNumber) {
   AttackBatch batch = {torch::full({40, 3, 4, 4}, 0.5, torch::kDouble), {torch::zeros({40}, torch::kLong)}};
   batch.image = torch::arange(40, torch::kLong) + 100;
-  for (const Norm norm : {Norm::linf, Norm::l2})
+  for (const Norm norm : {Norm::linf, Norm::l2, Norm::l1})
     for (const StartKind kind : {StartKind::ball, StartKind::surface}) {
       const AttackContext context{{norm, 0.25, {}}, 3};
       const at::Tensor start = random_start(batch, context, kind, "test", 0);
@@ -182,10 +186,15 @@ TEST(RandomStart, LiesInTheBallAndFollowsFromTheImagesNumber) {
 // points, with a standard deviation of 0.007.
 TEST(RandomStart, IsUniformInTheBall) {
   const AttackBatch batch{torch::full({4000, 2}, 0.5, torch::kDouble), {torch::zeros({4000}, torch::kLong)}};
-  const AttackContext context{{Norm::l2, 0.4, {}}, 1};
-  const at::Tensor start = random_start(batch, context, StartKind::ball, "test", 0);
-  const double inner = (image_norms(start - batch.pixels, Norm::l2) < 0.2).to(torch::kDouble).mean().item<double>();
-  EXPECT_NEAR(inner, 0.25, 0.03);
+  for (const Norm norm : {Norm::l2, Norm::l1}) {
+    const AttackContext context{{norm, 0.4, {}}, 1};
+    const at::Tensor start = random_start(batch, context, StartKind::ball, "test", 0);
+    const double inner = (image_norms(start - batch.pixels, norm) < 0.2).to(torch::kDouble).mean().item<double>();
+    EXPECT_NEAR(inner, 0.25, 0.03);
+    // All four quadrants alike.
+    const double right = (start > 0.5).all(1).to(torch::kDouble).mean().item<double>();
+    EXPECT_NEAR(right, 0.25, 0.03);
+  }
 }
 
 TEST(CheckPerturbation, FailsForWhatTheThreatForbids) {

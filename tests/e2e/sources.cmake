@@ -1,5 +1,6 @@
 light_tests(
   e2e/attack_curve_test.cpp
+  e2e/attack_reports_test.cpp
   e2e/attack_resume_test.cpp
   e2e/attack_target_test.cpp
   e2e/attack_test.cpp

@@ -147,6 +147,30 @@ class LinearModel(unittest.TestCase):
             self.assertTrue(self.model(found.images).argmax(1).eq(self.labels).equal(found.robust))
 
 
+    def test_fab_says_how_far(self):
+        for norm in ("linf", "l2"):
+            bound = self.bound(norm)
+            right = bound > 0
+            eps = bound[right].median().item()
+            found = sparsight.attack(self.model, self.images, self.labels, eps, "fab", norm=norm, steps=20, distances=True)
+            self.assertTrue(found.distance.eq(0).equal(~right))
+            self.assertTrue((found.distance >= bound * (1 - 1e-9))[right].all())
+            self.assertTrue((found.distance <= bound * 1.06)[right].all())
+            self.assertEqual(found.report["distances"]["found"], right.sum().item())
+            self.assertAlmostEqual(found.report["distances"]["quantiles"]["median"], eps, delta=0.07 * eps)
+            near = sparsight.attack(self.model, self.images, self.labels, eps, "fab", norm=norm, steps=20)
+            self.assertTrue(near.distance.isinf().equal(right & near.robust))
+        self.assertIsNone(sparsight.attack(self.model, self.images, self.labels, eps, "fgsm").distance)
+
+    def test_the_l1_norm_bounds_the_sum_of_changes(self):
+        clean = self.model(self.images).argmax(1).eq(self.labels)
+        for attack in ("pgd", "apgd", "fab"):
+            found = sparsight.attack(self.model, self.images, self.labels, 0.5, attack, norm="l1")
+            self.assertLessEqual((found.images - self.images).abs().flatten(1).sum(1).max().item(), 0.5 * (1 + 1e-9))
+            self.assertGreater(found.robust.sum(), 0)
+            self.assertLess(found.robust.sum(), clean.sum())
+
+
 class Targeted(unittest.TestCase):
     """Logits (0.3, 0.1 + 2 d5, 4 d10), d = x - 0.5: a grey image is of class 0, 0.1 from class 1, 0.075 from class 2."""
     ATTACKS = {"fgsm": {"loss": "margin"}, "pgd": {"steps": 10, "loss": "margin"},
@@ -312,7 +336,8 @@ class Models(unittest.TestCase):
         refuses(ValueError, "attack.stepss", attack="pgd", stepss=3)
         refuses(ValueError, "steps", attack="pgd", steps=0)
         refuses(ValueError, "eps", eps="8/0")
-        refuses(ValueError, "norm", norm="l1")
+        refuses(ValueError, "must be linf, l2 or l1", norm="l3")
+        refuses(ValueError, "square does not take the norm l1", attack="square", norm="l1")
         refuses(ValueError, r"labels must be \[B\] int64", labels=self.labels[:4])
         refuses(ValueError, "labels must be integers", labels=self.labels.double())
         refuses(ValueError, "images must be a tensor", images=self.images.numpy())

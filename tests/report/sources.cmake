@@ -1,6 +1,7 @@
 light_tests(
   report/attack/attack_curve_text_test.cpp
   report/attack/attack_text_test.cpp
+  report/attack/robustbench_test.cpp
   report/browser.cpp
   report/html_test.cpp
   report/prediction_charts_test.cpp

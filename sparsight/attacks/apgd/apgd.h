@@ -27,6 +27,7 @@ class Apgd : public Attack {
   bool couples_images() const override { return objective_.couples_images(); }
   bool takes_several_labels() const override { return true; }
   const TargetOption* target() const override { return &options_.goal; }
+  bool takes_norm(Norm) const override { return true; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;

@@ -1,5 +1,7 @@
 #include "sparsight/attacks/apgd/apgd_run.h"
 
+#include <optional>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/ones_like.h>
@@ -7,6 +9,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "sparsight/attacks/apgd/apgd_schedule.h"
+#include "sparsight/attacks/apgd/sparse_steps.h"
 #include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/per_image.h"
 #include "sparsight/attacks/projection.h"
@@ -22,7 +25,8 @@ class ApgdState {
       : options_(options),
         norm_(threat.norm),
         project_(batch.pixels, threat, kNormGuard),
-        schedule_(options.iterations),
+        schedule_(threat.norm == Norm::l1 ? ApgdSchedule::even(options.iterations) : ApgdSchedule(options.iterations)),
+        largest_step_((threat.norm == Norm::l1 ? SparseSteps::kInitialStep : options.initial_step) * threat.epsilon),
         x_(start),
         previous_(start),
         gradient_(at_start.gradient),
@@ -32,13 +36,16 @@ class ApgdState {
         best_gradient_(at_start.gradient),
         last_fooled_(start),
         fooled_(~at_start.correct),
-        step_(at::full_like(at_start.loss, options.initial_step * threat.epsilon)),
+        step_(at::full_like(at_start.loss, largest_step_)),
         growths_(at::zeros_like(at_start.loss)),
         loss_at_check_(at_start.loss),
-        halved_at_check_(at::ones_like(fooled_)) {}
+        halved_at_check_(at::ones_like(fooled_)) {
+    if (threat.norm == Norm::l1) sparse_.emplace(batch.pixels, threat.range);
+  }
 
   // The next point: a step of the current size, and the momentum of the last move.
   const at::Tensor& move(bool first) {
+    if (sparse_) return x_ = project_(x_ + per_image(step_, x_) * sparse_->direction(x_, gradient_));
     const double a = first ? 1.0 : options_.momentum;
     const at::Tensor last_move = x_ - previous_;
     previous_ = x_;
@@ -62,8 +69,12 @@ class ApgdState {
 
   // For SavedLoop. Its number of iterations goes to skip().
   std::vector<at::Tensor*> state() {
-    return {&x_,           &previous_, &gradient_, &loss_,    &best_,          &best_loss_,      &best_gradient_,
-            &last_fooled_, &fooled_,   &step_,     &growths_, &loss_at_check_, &halved_at_check_};
+    std::vector<at::Tensor*> all{&x_,         &previous_,      &gradient_,       &loss_,   &best_,
+                                 &best_loss_, &best_gradient_, &last_fooled_,    &fooled_, &step_,
+                                 &growths_,   &loss_at_check_, &halved_at_check_};
+    if (sparse_)
+      for (at::Tensor* of_steps : sparse_->state()) all.push_back(of_steps);
+    return all;
   }
   void skip(int64_t iterations) {
     for (int64_t i = 0; i < iterations; ++i) schedule_.count();
@@ -80,6 +91,7 @@ class ApgdState {
   // the best loss has changed anything. `previous_` stays, so the momentum of the next step points from there to the
   // best point.
   void check(int64_t interval) {
+    if (sparse_) return check_sparsity();
     const at::Tensor rarely = growths_ <= options_.min_growth * static_cast<double>(interval);
     const at::Tensor stuck = ~halved_at_check_ & (best_loss_ <= loss_at_check_);
     const at::Tensor halve = rarely | stuck;
@@ -87,14 +99,28 @@ class ApgdState {
     loss_at_check_ = best_loss_;
     growths_ = at::zeros_like(growths_);
     step_ = at::where(halve, step_ / 2, step_);
-    x_ = choose_images(halve, best_, x_);
-    gradient_ = choose_images(halve, best_gradient_, gradient_);
+    go_on_from_best(halve);
+  }
+
+  // Reduces the step, but where the best point has become sparser, the steps begin again.
+  void check_sparsity() {
+    const at::Tensor sparser = sparse_->check(best_);
+    const at::Tensor smaller = (step_ / SparseSteps::kReduction).clamp_min(largest_step_ * SparseSteps::kSmallestStep);
+    step_ = at::where(sparser, at::full_like(step_, largest_step_), smaller);
+    go_on_from_best(sparser);
+  }
+
+  void go_on_from_best(const at::Tensor& which) {
+    x_ = choose_images(which, best_, x_);
+    gradient_ = choose_images(which, best_gradient_, gradient_);
   }
 
   const ApgdRunOptions options_;
   const Norm norm_;
   const Projection project_;
   ApgdSchedule schedule_;
+  const double largest_step_;
+  std::optional<SparseSteps> sparse_;  // within the l1 ball
   at::Tensor x_, previous_, gradient_, loss_;
   at::Tensor best_, best_loss_, best_gradient_;
   at::Tensor last_fooled_, fooled_;

@@ -1,6 +1,7 @@
 // One run of AutoPGD (Croce and Hein 2020, "Reliable evaluation of adversarial robustness with an ensemble of diverse
 // parameter-free attacks", algorithm 1): gradient steps with momentum, whose size is halved, image by image, where the
-// loss has stopped to grow; after halving an image goes on from its best point.
+// loss has stopped to grow; after halving an image goes on from its best point. Within the l1 ball steps are sparse and
+// have no momentum (sparse_steps.h).
 #pragma once
 
 #include "sparsight/attacks/attack.h"
@@ -12,7 +13,7 @@ struct ApgdRunOptions {
   int64_t iterations = 100;
   double momentum = 0.75;    // weight of the new step; the rest is that of the step before
   double min_growth = 0.75;  // rho: the step is halved unless the loss grew in more than this share of the iterations
-  double initial_step = 2;   // times epsilon
+  double initial_step = 2;   // times epsilon; these three are of linf and l2
 };
 
 struct ApgdRun {

@@ -15,6 +15,13 @@ ApgdSchedule::ApgdSchedule(int64_t iterations)
       shortest_(percent_steps(6, iterations)),
       decrement_(percent_steps(3, iterations)) {}
 
+ApgdSchedule ApgdSchedule::even(int64_t iterations) {
+  ApgdSchedule schedule(iterations);
+  schedule.interval_ = schedule.shortest_ = percent_steps(4, iterations);
+  schedule.decrement_ = 0;
+  return schedule;
+}
+
 int64_t ApgdSchedule::count() {
   if (++counted_ < interval_) return 0;
   const int64_t length = interval_;

@@ -11,6 +11,8 @@ namespace sparsight {
 class ApgdSchedule {
  public:
   explicit ApgdSchedule(int64_t iterations);
+  // Intervals of 0.04 N, rounded alike, as within the l1 ball (Croce and Hein 2021).
+  static ApgdSchedule even(int64_t iterations);
 
   // Counts an iteration. Returns how many iterations the interval had that ends with it, or 0 within an interval.
   int64_t count();

@@ -22,6 +22,8 @@ class ApgdTargeted : public Attack {
   ApgdTargeted(const ApgdTargetedOptions& options, AttackContext context)
       : Attack(std::move(context)), options_(options) {}
 
+  bool takes_norm(Norm) const override { return true; }
+
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;
 

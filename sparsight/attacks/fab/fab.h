@@ -14,6 +14,7 @@ struct FabOptions {
   double overshoot = 1.05;
   double backward = 0.9;
   TargetOption goal = {};
+  bool distances = false;
   void declare(OptionSet& set);
 
  protected:
@@ -26,16 +27,23 @@ struct FabTargetedOptions : FabOptions {
 };
 
 // An image that no point within epsilon fools is returned as it is. The first run starts at the image, further ones at
-// random points within epsilon / 2, on the images that still withstand the attack. With a target it looks for the
-// closest point that the model takes for it, along the difference between the target's logit and the largest other one.
+// random points within epsilon / 2, on the images that still withstand the attack; with options.distances on all that
+// withstand it as they are, since a further run may come closer. Without it a distance beyond epsilon counts as infinite.
+// With a target it looks for the closest point that the model takes for it, along the difference between the target's
+// logit and the largest other one.
 class Fab : public Attack {
  public:
   Fab(const FabOptions& options, AttackContext context);
   Fab(const FabTargetedOptions& options, AttackContext context);
   const TargetOption* target() const override { return targets_ > 0 ? nullptr : &options_.goal; }
+  bool takes_norm(Norm) const override { return true; }
+  bool measures_distances() const override { return true; }
 
  protected:
-  at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;
+  at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override {
+    return perturb_and_measure(model, batch).pixels;
+  }
+  Perturbation perturb_and_measure(AttackedModel& model, const AttackBatch& batch) const override;
 
  private:
   FabOptions options_;

@@ -36,6 +36,13 @@ at::Tensor other_classes(const at::Tensor& label, int64_t classes) {
   return c + c.ge(label).to(at::kLong);
 }
 
+// [B,K]: the norms of gradients [B,K,D] that distances to hyperplanes are divided by: l1 for linf, l2 for l2, linf for
+// l1.
+at::Tensor dual_norms(const at::Tensor& gradients, Norm norm) {
+  if (norm == Norm::l1) return gradients.abs().amax(2);
+  return norm == Norm::linf ? gradients.abs().sum(2) : gradients.square().sum(2).sqrt();
+}
+
 // The class whose boundary is closest to x by the linear model: |z_c - z_y| over the dual norm of its gradient.
 ClassDifference towards_closest(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels, Norm norm,
                                 uint64_t step) {
@@ -53,8 +60,7 @@ ClassDifference towards_closest(AttackedModel& model, const AttackBatch& batch, 
   }
   const at::NoGradGuard no_grad;
   const at::Tensor difference = differences.detach(), all = at::stack(gradients, 1);  // [B,K-1], [B,K-1,...]
-  const at::Tensor flat = all.flatten(2);
-  const at::Tensor dual = norm == Norm::linf ? flat.abs().sum(2) : flat.square().sum(2).sqrt();
+  const at::Tensor dual = dual_norms(all.flatten(2), norm);
   const at::Tensor closest = (difference.abs() / (dual + 1e-12)).argmin(1, /*keepdim=*/true);
   const at::Tensor gradient = all.index({at::arange(x.size(0), at::kLong), closest.squeeze(1)});
   return {difference.gather(1, closest).squeeze(1), gradient};

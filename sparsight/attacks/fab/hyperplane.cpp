@@ -10,17 +10,30 @@
 #include <ATen/ops/zeros_like.h>
 
 namespace sparsight {
+namespace {
+
+// The length of each coordinate's move, [B,D], where the steepest ones move first, as far as `room` [B,D] lets them: of
+// all moves that gain as much, that of the least sum. weight: [B,D], |w|; wanted: [B,1].
+at::Tensor steepest_first(const at::Tensor& weight, const at::Tensor& room, const at::Tensor& wanted) {
+  const auto [steepest, order] = weight.sort(1, /*descending=*/true);
+  const at::Tensor space = room.gather(1, order), gain = steepest * space, before = gain.cumsum(1) - gain;
+  const at::Tensor needed = at::minimum((wanted - before).clamp_min(0) / steepest, space);
+  return at::zeros_like(weight).scatter(1, order, at::where(steepest > 0, needed, 0.0));
+}
+
+}  // namespace
 
 // Coordinate i moves in the direction that lowers |excess|, at the speed v_i (1 for linf, |w_i| for l2), until it meets
 // the box after the length u_i: after the time s it has moved by min(s v_i, u_i), and the excess is lower by
 // f(s) = sum_i |w_i| min(s v_i, u_i). f is concave and linear between the times u_i / v_i, so f(s) = |excess| is solved
-// in the interval between two of them.
+// in the interval between two of them. For l1 coordinates move one after the other.
 at::Tensor move_to_hyperplane(const at::Tensor& x, const at::Tensor& w, const at::Tensor& excess, Norm norm,
                               const PixelRange& range) {
   const at::Tensor wanted = excess.abs().unsqueeze(1);                    // [B,1]
   const at::Tensor direction = -(w.sign() * excess.sign().unsqueeze(1));  // [B,D]
   const at::Tensor room = at::where(direction > 0, range.high - x, x - range.low);
   const at::Tensor weight = w.abs(), moves = weight > 0;
+  if (norm == Norm::l1) return direction * steepest_first(weight, room, wanted);
   const at::Tensor speed = norm == Norm::linf ? at::ones_like(w) : weight;
   const at::Tensor never = at::full_like(w, std::numeric_limits<double>::infinity());
   const auto [time, order] = at::where(moves, room / speed, never).sort(1);

@@ -100,7 +100,8 @@ Json curve_point(const ListedAttack& attack, const Json& result) {
                           "loss", "stages", "queries", "gradients", "seconds", "gradient_counts", "drop_rate",
                           "moved_images", "random_noise", "routing", "warnings"})
     point[key] = result.value(key, Json());
-  if (result.contains("fdr_at_1")) point["fdr_at_1"] = result["fdr_at_1"];
+  for (const char* key : {"fdr_at_1", "distances"})
+    if (result.contains(key)) point[key] = result[key];
   return point;
 }
 

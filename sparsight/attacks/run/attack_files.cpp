@@ -1,5 +1,8 @@
 #include "sparsight/attacks/run/attack_files.h"
 
+#include <cmath>
+#include <limits>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/where.h>
@@ -59,6 +62,12 @@ std::string label_text(const at::Tensor& label) {
   return text;
 }
 
+// "" where there is none.
+std::string distance_text(const at::Tensor& distance, int64_t i) {
+  const double value = distance.defined() ? distance[i].item<double>() : std::numeric_limits<double>::infinity();
+  return attack_csv_number(std::isfinite(value) ? Json(value) : Json());
+}
+
 ModelOutput recorded_output(const ModelVerdict& verdict) {
   ModelOutput output;
   output.logits = verdict.logits;
@@ -88,8 +97,11 @@ AttackFiles::AttackFiles(const std::string& folder, const AttackPlan& plan)
       pixels_(folder + kImagesFile),
       routing_(folder + kRoutingFile),
       clean_routing_(folder + kCleanRoutingFile),
-      csv_(cat("image,id,label,clean_prediction,prediction,fooled_by,norm,queries,misclassified_in_8_bits",
-               plan.targeted() ? ",target\n" : "\n")) {}
+      measured_(measures_distances(plan)),
+      csv_("image,id,label,clean_prediction,prediction,fooled_by,norm,queries,misclassified_in_8_bits") {
+  if (plan.targeted()) csv_ += ",target";
+  csv_ += measured_ ? ",distance\n" : "\n";
+}
 
 void AttackFiles::add_images(const AttackShard& piece) {
   for (const auto& [name, rows] :
@@ -103,6 +115,7 @@ void AttackFiles::add_images(const AttackShard& piece) {
                                                                  {"logits", piece.attacked.logits}})
     pixels_.append(name, rows);
   if (piece.target.defined()) pixels_.append("target", piece.target);
+  if (piece.distance.defined()) pixels_.append("distance", piece.distance);
 }
 
 void AttackFiles::commit_images() {
@@ -135,7 +148,9 @@ void AttackFiles::add(const AttackedBatch& images, const AttackShard& piece, con
                 by < 0 ? "" : attack_csv_text(plan_.stages.at(static_cast<size_t>(by)).name), ",",
                 attack_csv_number(piece.norm[i].item<double>()), ",", at_row(piece.queries, i), ",",
                 check.misclassified_in_8_bits[i].item<bool>() ? 1 : 0);
-    csv_ += piece.target.defined() ? cat(",", at_row(piece.target, i), "\n") : "\n";
+    if (piece.target.defined()) csv_ += cat(",", at_row(piece.target, i));
+    if (measured_) csv_ += "," + distance_text(piece.distance, i);
+    csv_ += "\n";
   }
 }
 

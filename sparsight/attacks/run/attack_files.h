@@ -14,7 +14,7 @@ namespace sparsight {
 
 //   records/, clean_records/   evaluation records of attacked and clean images: sparsight compare reads them
 //   adversarial.safetensors    pixels [n,C,H,W] fp32 (fp64 with that precision), image, label, stage, queries [n]
-//   int64, norm [n] fp64,
+//   int64, norm [n] fp64,      distance [n] fp64 of attacks that measure it, infinite without one,
 //                              clean_logits, logits [n,K] of the same type; of a targeted attack target [n] int64
 //   routing.safetensors, clean_routing.safetensors   every decision of the MoE layers, as eval --save-routing writes,
 //                                                    without logits
@@ -42,6 +42,7 @@ class AttackFiles {
   std::optional<SafetensorsRowReader> saved_;  // once they are committed
   RoutingRecordWriter routing_, clean_routing_;
   bool routed_ = false;  // whether the model has MoE layers
+  bool measured_;        // whether the attack measures distances
   std::string csv_;
 };
 

@@ -67,6 +67,7 @@ Json attack_description(const AttackRequest& request, const AttackPlan& plan, co
         capacity_factor(read_section<CapacityOptions>(loaded.config, "capacity"), /*training=*/false);
   return {{"model",
            {{"path", printable(request.path)},
+            {"name", text(member(loaded.config, "model"), "name")},
             {"checkpoint", printable(loaded.path)},
             {"step", loaded.step},
             {"weights", loaded.weights},

@@ -13,7 +13,8 @@
 namespace sparsight {
 namespace {
 
-constexpr const char *kAttackSection = "attack", *kPassesSetting = "passes", *kTargetSetting = "target";
+constexpr const char *kAttackSection = "attack", *kPassesSetting = "passes", *kTargetSetting = "target",
+                     *kDistancesSetting = "distances";
 
 // The settings of --set attack.KEY=VALUE; the other overrides are left in `rest`.
 Json attack_settings(const std::vector<std::string>& overrides, std::vector<std::string>& rest) {
@@ -94,6 +95,16 @@ std::vector<std::string> attacks_where(const std::function<bool(const CascadeSta
   return names;
 }
 
+void check_stage_norm(const AttackPlan& plan, const CascadeStage& stage) {
+  const auto takes_norm = [&](const CascadeStage& some) {
+    return attacks().make(some.attack, some.settings, some.name, {})->takes_norm(plan.threat.norm);
+  };
+  if (!takes_norm(stage))
+    fail_usage(plan.is_cascade() ? cat(plan.attack, ", with its ", stage.name, ",") : stage.name,
+               " does not take the norm ", to_text(plan.threat.norm), "; use --attack ",
+               join(attacks_where(takes_norm), " or --attack "));
+}
+
 }  // namespace
 
 AttackPlan plan_attack(const AttackRequest& request) {
@@ -105,13 +116,15 @@ AttackPlan plan_attack(const AttackRequest& request) {
   if (request.precision == "fp64" && !request.weights.empty())
     fail_usage("--precision fp64 runs the weights as they were trained, not packed as ", printable(request.weights),
                "; leave out --precision or --weights");
-  if (request.norm != "linf" && request.norm != "l2")
-    fail_usage("the norm \"", printable(request.norm), "\": must be linf or l2");
   plan.threat = make_threat({request.norm, request.epsilon, request.range});
   plan.target = taken_target(request, given);
   if (request.attack == "autoattack" || request.attack == "cascade") {
     if (given.contains("batch_size"))
       fail_usage("attack.batch_size is a setting of the library's cascade; the program has --batch");
+    if (given.contains(kDistancesSetting))
+      fail_usage("attack.", kDistancesSetting, " is of single attacks, since a cascade attacks what is left: --attack ",
+                 join(attacks_where([](const CascadeStage& other) { return stage_has(other, kDistancesSetting); }),
+                      " or --attack "));
     plan_cascade(plan, given);
   } else {
     std::vector<std::string> names = attacks().names();
@@ -122,6 +135,7 @@ AttackPlan plan_attack(const AttackRequest& request) {
   for (CascadeStage& stage : plan.stages) {
     stage.settings = with_defaults(stage.attack, stage.settings);
     uses_gradients(stage);  // constructs it, which checks how its settings fit together
+    check_stage_norm(plan, stage);
   }
   if (!plan.targeted()) return plan;
   check_takes_target(plan);
@@ -189,6 +203,15 @@ void fit_to_classes(AttackPlan& plan, int64_t classes) {
     stage = {"apgd-margin", "apgd", with_defaults("apgd", {{"loss", "margin"}})};
     for (const char* key : {"steps", "restarts", "passes"}) stage.settings[key] = was.at(key);
   }
+}
+
+bool measures_distances(const AttackPlan& plan) {
+  const CascadeStage& stage = plan.stages.at(0);
+  return !plan.is_cascade() && attacks().make(stage.attack, stage.settings, stage.name, {})->measures_distances();
+}
+
+bool measures_beyond_epsilon(const AttackPlan& plan) {
+  return measures_distances(plan) && plan.stages.at(0).settings.value(kDistancesSetting, false);
 }
 
 bool has_gradients(const AttackPlan& plan) { return std::ranges::any_of(plan.stages, uses_gradients); }

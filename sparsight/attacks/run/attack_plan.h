@@ -26,9 +26,9 @@ struct AttackPlan {
   bool targeted() const { return !target.empty(); }
 };
 
-// Raises UsageError for an unknown attack or setting, an epsilon that is not a number of at least 0, one that covers
-// the whole range of pixels, fp64 with packed weights, and a target of an attack that cannot be targeted. A setting of
-// a cascade goes to all stages that have it.
+// Raises UsageError for an unknown attack or setting, a norm that a stage does not take, an epsilon that is not a
+// number of at least 0, one that covers the whole range of pixels, fp64 with packed weights, and a target of an attack
+// that cannot be targeted. A setting of a cascade goes to all stages that have it.
 AttackPlan plan_attack(const AttackRequest& request);
 
 // Raises UsageError, naming attacks that can, where the attack cannot be targeted.
@@ -48,6 +48,10 @@ void fit_to_labels(AttackPlan& plan, bool several_labels);
 // Replaces losses that need more classes than there are by the margin, with a note: dlr needs 3, targeted dlr, which a
 // targeted attack takes instead, 4.
 void fit_to_classes(AttackPlan& plan, int64_t classes);
+
+// Whether it is a single attack that says how small the perturbations are, and whether also beyond epsilon.
+bool measures_distances(const AttackPlan& plan);
+bool measures_beyond_epsilon(const AttackPlan& plan);
 
 // Whether a stage needs gradients.
 bool has_gradients(const AttackPlan& plan);

@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/per_image.h"
@@ -40,9 +41,10 @@ CascadeResult run_single_attack(AttackedModel& model, const AttackBatch& given, 
   result.clean = classified_correctly(clean, batch.labels.label);
   if (targeted) result.target = batch.labels.target;
   at::Tensor correct = result.clean.clone(), withstood = withstands_attack(clean, batch.labels);
+  if (attack->measures_distances()) result.distance = at::zeros({correct.size(0)}, at::kDouble);
   const double start = attack_seconds(how.context.saver);
   const AttackCost first_pass = model.cost();
-  std::vector<at::Tensor*> state{&result.pixels, &correct};
+  std::vector<at::Tensor*> state{&result.pixels, &correct, &result.distance};
   if (targeted) state.push_back(&withstood);
   const SavedLoop loop(how.context.saver, first_step("calls", how.batch_size), state);
   for (int64_t call = loop.done(std::ssize(calls)); call < std::ssize(calls); ++call) {
@@ -52,6 +54,7 @@ CascadeResult run_single_attack(AttackedModel& model, const AttackBatch& given, 
     result.pixels.index_copy_(0, index, found.pixels);
     correct.index_copy_(0, index, found.correct);
     withstood.index_copy_(0, index, found.withstood);
+    if (result.distance.defined()) result.distance.index_copy_(0, index, found.distance);
     loop.mark_and_save(call + 1);
   }
   StageResult done{
@@ -110,6 +113,7 @@ AttackShard attack_shard(ObservedModel& model, const AttackedBatch& images, cons
   piece.pixels = found.pixels.contiguous();
   piece.stage = found.stage;
   piece.target = found.target;
+  piece.distance = found.distance;
   piece.stages = found.stages;
   piece.cost = found.cost;
   piece.gradients = model.gradients();

@@ -31,6 +31,7 @@ struct AttackShard {
   at::Tensor stage;      // [B] int64: number of the stage that fooled it, -1 for none
   at::Tensor target;     // [B] int64: the class that it was to become; undefined for an untargeted attack
   at::Tensor norm, queries;  // [B] fp64, int64
+  at::Tensor distance;       // CascadeResult::distance
   ModelVerdict clean, attacked;
   std::vector<StageResult> stages;
   AttackCost cost;  // of the stages and the first pass

@@ -5,6 +5,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "sparsight/attacks/cascade_warnings.h"
+#include "sparsight/attacks/run/attack_distances.h"
 #include "sparsight/core/error.h"
 #include "sparsight/eval/statistics.h"
 
@@ -94,6 +95,9 @@ void AttackSummary::add(const AttackShard& piece, const PieceCheck& check) {
   const at::Tensor moved = piece.norm > 0;
   routing_.add(routings_in_order(piece.clean), routings_in_order(piece.attacked), moved);
   moved_ += count_true(moved);
+  if (piece.distance.defined())
+    for (int64_t i = 0; i < clean.size(0); ++i)
+      if (clean[i].item<bool>()) distances_.push_back(piece.distance[i].item<double>());
   add_stages(piece);
 }
 
@@ -143,6 +147,7 @@ Json AttackSummary::json() const {
     json["target"]["left_out"] = images_ - counted_;
     json["target"]["predicted_clean"] = share_json(at_target_before_, counted_);
   }
+  if (measures_distances(plan_)) json["distances"] = distances_json(distances_, measures_beyond_epsilon(plan_));
   if (multi_label_)
     json["fdr_at_1"] = {{"clean", share_json(images_ - clean_, images_)},
                         {"attacked", share_json(images_ - after_, images_)}};

@@ -18,8 +18,9 @@ class AttackSummary {
   // predicted_clean, the share of the others that are predicted as it before the attack;
   // fdr_at_1: {clean, attacked}, of multi-label data alone, whose accuracies are precision@1;
   // clean_accuracy, robust_accuracy, success_rate, prediction_change, accuracy_after (all shares); loss; stages;
-  // queries, gradients, seconds; gradient_counts; drop_rate; saved_images; moved_images (changed by the attack);
-  // routing (AttackedRouting::layers(); [] without MoE layers).
+  // distances (attack_distances.h), of attacks that measure them; queries, gradients, seconds; gradient_counts;
+  // drop_rate; saved_images; moved_images (changed by the attack); routing (AttackedRouting::layers(); [] without MoE
+  // layers).
   Json json() const;
   // Signs of masked gradients and of images that are misclassified only now and then.
   std::vector<std::string> warnings() const;
@@ -37,6 +38,7 @@ class AttackSummary {
   double counted_before_ = 0, counted_after_ = 0;  // the attack's loss, summed over counted images
   double largest_norm_ = 0, lowest_ = 1, highest_ = 0;
   int64_t chosen_[2] = {}, kept_[2] = {};  // of clean and attacked images
+  std::vector<double> distances_;          // of images that are correct as they are
   AttackedRouting routing_;
   std::vector<StageResult> stages_;
   AttackCost cost_;

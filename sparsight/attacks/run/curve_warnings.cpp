@@ -21,7 +21,8 @@ constexpr const char* kTooWeak =
 }  // namespace
 
 double large_epsilon(Norm norm, int64_t values) {
-  return norm == Norm::linf ? 0.5 : 0.5 * std::sqrt(static_cast<double>(values));
+  const auto sides = static_cast<double>(values);
+  return norm == Norm::linf ? 0.5 : 0.5 * (norm == Norm::l2 ? std::sqrt(sides) : sides);
 }
 
 std::vector<std::string> curve_warnings(const std::vector<CurveAttack>& attacks, double large, bool targeted) {

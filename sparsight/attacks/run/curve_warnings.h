@@ -21,7 +21,7 @@ struct CurveAttack {
 };
 
 // From where on every image can be made grey, half of the range of each pixel away: 0.5 for linf, 0.5 sqrt(values) for
-// l2. values: of an image's pixels and channels.
+// l2, 0.5 values for l1. values: of an image's pixels and channels.
 double large_epsilon(Norm norm, int64_t values);
 
 // attacks: at least two, of the same n images, by ascending epsilon. Warns where significantly more images are robust

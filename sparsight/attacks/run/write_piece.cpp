@@ -62,6 +62,7 @@ void check_values(const AttackShard& piece, const PieceShape& shape) {
   const auto all = [](const at::Tensor& holds) { return holds.all().item<bool>(); };
   if (piece.stages.size() != stages) fail("it has ", piece.stages.size(), " stages, not ", stages);
   if (!all(at::isfinite(piece.norm) & (piece.norm >= 0))) fail("tensor norm has values that are no distances");
+  if (piece.distance.defined() && !all(piece.distance >= 0)) fail("tensor distance has values that are no distances");
   if (!all(at::isfinite(piece.pixels))) fail("tensor pixels has values that are not finite");
   if (!all((piece.stage >= -1) & (piece.stage < static_cast<int64_t>(stages))))
     fail("tensor stage has numbers of no stage");
@@ -88,6 +89,7 @@ void write_piece(const std::string& folder, const AttackShard& piece) {
                   {"clean_logits", piece.clean.logits},
                   {"logits", piece.attacked.logits}};
   if (piece.target.defined()) file.tensors.emplace_back("target", piece.target);
+  if (piece.distance.defined()) file.tensors.emplace_back("distance", piece.distance);
   file.metadata = {{"piece", json_text(piece_description(piece))}};
   write_safetensors(out.aside() + kPieceTensors, file);
   if (!piece.clean.routings.empty()) {
@@ -120,6 +122,7 @@ AttackShard read_piece(const std::string& folder, const PieceShape& shape) {
     piece.stage = take("stage", at::kLong, {images});
     piece.norm = take("norm", at::kDouble, {images});
     piece.queries = take("queries", at::kLong, {images});
+    if (found.contains("distance")) piece.distance = take("distance", at::kDouble, {images});
     piece.clean.logits = take("clean_logits", real, {images, shape.classes});
     piece.attacked.logits = take("logits", real, {images, shape.classes});
     read_description(piece, parse_json_object(file.metadata["piece"], "its description"));

@@ -98,6 +98,24 @@ std::string together_line(const Json& result) {
   return why.empty() ? "" : "images attacked together: " + why;
 }
 
+// How small the perturbations of FAB are; "" of attacks that do not measure them.
+std::string distances_line(const Json& result) {
+  const Json &distances = member(result, "distances"), &quantiles = member(distances, "quantiles");
+  if (!distances.is_object()) return "";
+  const char* none = member(distances, "beyond_epsilon") == Json(true) ? "none found" : "beyond epsilon";
+  std::string line = cat("smallest perturbation that fools, in ", text(member(result, "threat"), "norm"), ":");
+  for (const auto& [key, name] : {std::pair{"p5", " 5 %: "},
+                                  {"p25", ", 25 %: "},
+                                  {"median", ", median: "},
+                                  {"p75", ", 75 %: "},
+                                  {"p95", ", 95 %: "}}) {
+    const std::optional<double> value = number(quantiles, key);
+    line += name + (value ? significant(*value) : std::string(none));
+  }
+  return cat(line, "; found for ", grouped(whole_number(distances, "found")), " of ",
+             grouped(whole_number(distances, "of")), " images that are correct as they are");
+}
+
 }  // namespace
 
 std::string attack_score_name(const Json& result) { return is_multi_label(result) ? "precision@1" : "accuracy"; }
@@ -179,6 +197,7 @@ std::vector<std::string> attack_findings(const Json& result) {
           " fooled images are ", is_targeted(result) ? "predicted as their target" : "misclassified",
           ", rounded to 8 bits ", grouped(whole_number(saved, "misclassified_in_8_bits")))};
   for (std::string& line : target_findings(result)) lines.push_back(std::move(line));
+  if (const std::string line = distances_line(result); !line.empty()) lines.push_back(line);
   if (const Json& noise = member(result, "random_noise"); noise.is_object())
     lines.push_back("random noise of the same size, on the first images, fools " + share_text(noise));
   const Json &after = member(result, "accuracy_after"), &robust = member(result, "robust_accuracy");

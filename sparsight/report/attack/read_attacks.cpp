@@ -76,6 +76,22 @@ std::vector<ShownAttack> read_attacks(const std::string& run, std::vector<std::s
   return attacks;
 }
 
+Json read_autoattack(const std::string& path) {
+  if (file_is_there(path + "/result.json")) return read_object(path, "result.json");
+  std::vector<std::string> warnings, found;
+  Json result;
+  for (ShownAttack& attack : read_attacks(path, warnings))
+    if (attack.curve.is_null() && text(member(attack.result, "attack"), "name") == "autoattack") {
+      found.push_back(path + "/" + kAttacksFolder + "/" + attack.name);
+      result = std::move(attack.result);
+    }
+  if (found.size() == 1) return result;
+  if (found.empty())
+    fail(printable(path), " has no finished AutoAttack in ", kAttacksFolder,
+         "/; run sparsight attack, or give the folder of one", warnings.empty() ? "" : " (" + warnings.front() + ")");
+  fail(printable(path), " has several AutoAttacks; give the folder of one: ", printable(join(found, " or ")));
+}
+
 Rows attack_overview_rows(const std::vector<ShownAttack>& attacks) {
   if (attacks.empty()) return {};
   Rows rows{{"attack", "norm", "epsilon", "images", "clean", "robust", "95 % CI", "success rate"}};

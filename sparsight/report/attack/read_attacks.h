@@ -22,6 +22,10 @@ struct ShownAttack {
 // The finished ones in the order of their names, at most 32. What is damaged or too much becomes a warning.
 std::vector<ShownAttack> read_attacks(const std::string& run, std::vector<std::string>& warnings);
 
+// result.json of an AutoAttack. path: its folder, or a run folder with one in attacks/. Raises Error if there is none
+// or more than one, which it names, and for a damaged file.
+Json read_autoattack(const std::string& path);
+
 // A row for each attack, and for each epsilon of a curve, with its target where any has one; empty without any.
 Rows attack_overview_rows(const std::vector<ShownAttack>& attacks);
 

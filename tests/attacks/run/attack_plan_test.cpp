@@ -77,6 +77,44 @@ TEST(AttackPlan, A20_EpsilonIsInUnitsOfItsRange) {
   EXPECT_TRUE(says(usage_error(request("autoattack", {"attack.batch_size=9"})), "the program has --batch"));
   check_radius({Norm::l2, 5.5, {}}, 32);
   EXPECT_THROW(check_radius({Norm::l2, 5.7, {}}, 32), UsageError);  // sqrt(32) = 5.66
+  check_radius({Norm::l1, 31.9, {}}, 32);
+  EXPECT_EQ(testing::error_text<UsageError>([] {
+              check_radius({Norm::l1, 32, {}}, 32);
+            }),
+            "the l1 epsilon 32 lets every pixel of an image of 32 values have any value; it must be below 32");
+}
+
+TEST(AttackPlan, NormsThatAnAttackDoesNotTakeAreRefused) {
+  const auto in_l1 = [](const std::string& attack, const std::vector<std::string>& overrides = {}) {
+    AttackRequest wanted = request(attack, overrides);
+    wanted.norm = "l1";
+    wanted.epsilon = "12";
+    return wanted;
+  };
+  for (const char* attack : {"pgd", "apgd", "apgd_t", "fab", "fab_t"}) {
+    const AttackPlan plan = plan_attack(in_l1(attack));
+    EXPECT_EQ(plan.threat.norm, Norm::l1);
+    EXPECT_EQ(plan.threat.epsilon, 12);
+  }
+  EXPECT_EQ(plan_attack(in_l1("autoattack", {"attack.version=rand"})).stages.size(), 2u);
+  const std::string others =
+      " does not take the norm l1; use --attack pgd or --attack apgd or --attack apgd_t or --attack fab or --attack "
+      "fab_t";
+  EXPECT_EQ(usage_error(in_l1("square")), "square" + others);
+  EXPECT_EQ(usage_error(in_l1("fgsm")), "fgsm" + others);
+  EXPECT_EQ(usage_error(in_l1("autoattack")), "autoattack, with its square," + others);
+  EXPECT_EQ(attack_name(in_l1("apgd")), "apgd_l1_12");
+}
+
+TEST(AttackPlan, SingleAttacksMeasureDistances) {
+  EXPECT_TRUE(measures_distances(plan_attack(request("fab_t"))));
+  EXPECT_FALSE(measures_beyond_epsilon(plan_attack(request("fab"))));
+  EXPECT_TRUE(measures_beyond_epsilon(plan_attack(request("fab", {"attack.distances=true"}))));
+  EXPECT_FALSE(measures_distances(plan_attack(request("apgd"))));
+  EXPECT_FALSE(measures_distances(plan_attack(request("autoattack"))));
+  EXPECT_EQ(
+      usage_error(request("autoattack", {"attack.distances=true"})),
+      "attack.distances is of single attacks, since a cascade attacks what is left: --attack fab or --attack fab_t");
 }
 
 TEST(AttackPlan, LossesThatNeedMoreClassesAreReplacedWithANote) {

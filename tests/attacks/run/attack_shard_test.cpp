@@ -3,9 +3,11 @@
 #include <torch/types.h>
 #include <nlohmann/json.hpp>
 
+#include <limits>
 #include <set>
 
 #include "sparsight/attacks/attack_saver.h"
+#include "sparsight/attacks/run/attack_distances.h"
 #include "sparsight/attacks/run/attack_summary.h"
 #include "sparsight/io/safetensors.h"
 #include "tests/support/errors.h"
@@ -77,6 +79,56 @@ TEST(AttackShard, SurvivesTheDisk) {
               std::string::npos);
 }
 
+// 30 images, of which every sixth has another label: 25 are correct as they are.
+TEST(AttackShard, KeepsAndAddsUpDistances) {
+  const testing::TemporaryFolder folder;
+  AttackedFunction inner(five_logits);
+  ObservedModel model(inner, false);
+  const AttackedBatch images = labelled_images(30);
+  const auto summarised = [&](const std::vector<std::string>& settings) {
+    const AttackPlan plan = make_plan("fab", settings, "0.002");
+    const AttackShard piece = made_piece(model, plan, images);
+    const std::string name = std::to_string(settings.size());
+    write_piece(folder.path(name), piece);
+    const AttackShard read = read_piece(folder.path(name), {{30, 2, 4, 4}, 5, 1});
+    EXPECT_TRUE(torch::equal(read.distance, piece.distance));
+    EXPECT_TRUE(torch::equal(piece.distance.eq(0), ~clean_correct(piece)));
+    const at::Tensor fooled = clean_correct(piece) & ~attacked_correct(piece);
+    EXPECT_TRUE(torch::equal(fooled, (piece.distance > 0) & (piece.distance <= plan.threat.epsilon)));
+    AttackSummary summary(plan);
+    summary.add(piece, check_piece(model, images, piece, plan.threat, true, 16));
+    return std::pair{summary.json().at("distances"), fooled.sum().item<int64_t>()};
+  };
+  const auto [within, fooled] = summarised({"attack.steps=10"});
+  EXPECT_EQ(within["of"], 25);
+  EXPECT_EQ(within["found"], fooled);
+  EXPECT_EQ(within["beyond_epsilon"], false);
+  const Json all = summarised({"attack.steps=10", "attack.distances=true"}).first;
+  EXPECT_GT(all["found"], fooled);
+  EXPECT_EQ(all["beyond_epsilon"], true);
+  EXPECT_GT(all["quantiles"]["median"].get<double>(), all["quantiles"]["p5"].get<double>());
+  const AttackPlan other = make_plan("fgsm", {});
+  AttackSummary summary(other);
+  const AttackShard piece = made_piece(model, other, images);
+  EXPECT_FALSE(piece.distance.defined());
+  summary.add(piece, check_piece(model, images, piece, other.threat, true, 16));
+  EXPECT_FALSE(summary.json().contains("distances"));
+}
+
+// By the nearest rank: of four, 5 % and 25 % are the first, the median the second, 75 % the third, 95 % the fourth.
+TEST(AttackShard, QuantilesOfDistancesCountImagesWithoutOne) {
+  const double none = std::numeric_limits<double>::infinity();
+  const Json four = distances_json({.4, .1, .3, .2}, true);
+  EXPECT_EQ(four["quantiles"], Json({{"p5", .1}, {"p25", .1}, {"median", .2}, {"p75", .3}, {"p95", .4}}));
+  EXPECT_EQ(four["found"], 4);
+  const Json few = distances_json({none, .1, none}, false);
+  EXPECT_EQ(few["quantiles"]["p25"], .1);
+  EXPECT_TRUE(few["quantiles"]["median"].is_null());
+  EXPECT_EQ(few["found"], 1);
+  EXPECT_EQ(few["of"], 3);
+  EXPECT_TRUE(distances_json({}, false)["quantiles"]["median"].is_null());
+}
+
 // Values that no attack writes are named with the folder that has them.
 TEST(AttackShard, ForgedValuesAreRefused) {
   const testing::TemporaryFolder folder;
@@ -86,6 +138,7 @@ TEST(AttackShard, ForgedValuesAreRefused) {
   const auto refusal = [&](const char* name, const std::function<void(AttackShard&)>& forge) {
     AttackShard forged = made;
     for (at::Tensor* tensor : {&forged.norm, &forged.pixels, &forged.stage, &forged.queries}) *tensor = tensor->clone();
+    forged.distance = torch::zeros({20}, torch::kDouble);
     forge(forged);
     write_piece(folder.path(name), forged);
     return testing::error_text([&] { read_piece(folder.path(name), {{20, 2, 4, 4}, 5, 1}); });
@@ -99,6 +152,8 @@ TEST(AttackShard, ForgedValuesAreRefused) {
             says("norm", "tensor norm has values that are no distances"));
   EXPECT_EQ(refusal("below", [](AttackShard& piece) { piece.norm[3] = -1; }),
             says("below", "tensor norm has values that are no distances"));
+  EXPECT_EQ(refusal("distance", [](AttackShard& piece) { piece.distance[3] = std::nan(""); }),
+            says("distance", "tensor distance has values that are no distances"));
   EXPECT_EQ(refusal("pixels", [](AttackShard& piece) { piece.pixels.view(-1)[3] = INFINITY; }),
             says("pixels", "tensor pixels has values that are not finite"));
   EXPECT_EQ(refusal("stage", [](AttackShard& piece) { piece.stage[0] = 1; }),

@@ -127,6 +127,25 @@ TEST(AttackText, A38_RoutingStandsBesideChance) {
   EXPECT_NE(attack_page(some_result(), {}).find("<td>█▅</td>"), std::string::npos);
 }
 
+TEST(AttackText, SaysHowSmallThePerturbationsAre) {
+  Json result = some_result();
+  EXPECT_EQ(attack_text(result).find("smallest perturbation"), std::string::npos);
+  result["distances"] = {
+      {"of", 1200},
+      {"found", 700},
+      {"beyond_epsilon", false},
+      {"quantiles", {{"p5", .001}, {"p25", .0025}, {"median", 1.0 / 255}, {"p75", nullptr}, {"p95", nullptr}}}};
+  EXPECT_NE(attack_text(result).find("smallest perturbation that fools, in linf: 5 %: 0.001, 25 %: 0.0025, median: "
+                                     "0.00392157, 75 %: beyond epsilon, 95 %: beyond epsilon; found for 700 of 1,200 "
+                                     "images that are correct as they are\n"),
+            std::string::npos)
+      << attack_text(result);
+  result["distances"]["beyond_epsilon"] = true;
+  EXPECT_NE(attack_text(result).find("75 %: none found"), std::string::npos);
+  result["distances"] = {{"quantiles", 3}};
+  EXPECT_NE(attack_text(result).find("5 %: beyond epsilon"), std::string::npos);
+}
+
 TEST(AttackText, CsvQuotesNamesAndLeavesUnknownNumbersEmpty) {
   Json layers = some_result()["routing"];
   layers[0]["layer"] = "a,\"b\"";
