@@ -33,6 +33,7 @@ void add_program(CLI::App& app) {
   add_compare(app);
   add_predict(app);
   add_explain(app);
+  add_prune(app);
   add_export(app);
   add_serve(app);
   add_inspect(app);

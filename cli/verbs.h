@@ -37,6 +37,7 @@ void add_inspect(CLI::App& app);
 void add_models(CLI::App& app);
 void add_moe(CLI::App& app);
 void add_predict(CLI::App& app);
+void add_prune(CLI::App& app);
 void add_report(CLI::App& app);
 void add_reproduce(CLI::App& app);
 void add_serve(CLI::App& app);

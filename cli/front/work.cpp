@@ -13,6 +13,7 @@
 #include "cli/cmd_models.h"
 #include "cli/cmd_moe.h"
 #include "cli/cmd_predict.h"
+#include "cli/cmd_prune.h"
 #include "cli/cmd_report.h"
 #include "cli/cmd_reproduce.h"
 #include "cli/cmd_serve.h"
@@ -57,6 +58,7 @@ void run_models_list(const ModelsArguments&) { start_full_program(); }
 void run_models_show(const ModelsArguments&) { start_full_program(); }
 void run_moe(const MoeArguments&) { start_full_program(); }
 void run_predict(const PredictArguments&) { start_full_program(); }
+void run_prune(const PruneArguments&) { start_full_program(); }
 void run_report(const ReportArguments&) { start_full_program(); }
 void run_reproduce(const ReproduceArguments&) { start_full_program(); }
 void run_serve(const ServeArguments&) { start_full_program(); }

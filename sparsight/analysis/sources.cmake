@@ -3,6 +3,7 @@ light_sources(
   analysis/calibration.cpp
   analysis/canvas.cpp
   analysis/cell_accuracy.cpp
+  analysis/choose_experts.cpp
   analysis/class_information.cpp
   analysis/colour_scale.cpp
   analysis/confusions.cpp

@@ -10,14 +10,12 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/machine.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/data/decorators/subset.h"
-#include "sparsight/data/register_data.h"
 #include "sparsight/engine/onnx/onnx_export.h"
 #include "sparsight/eval/evaluate.h"
 #include "sparsight/infer/bare_weights.h"
+#include "sparsight/infer/calibration_split.h"
 #include "sparsight/infer/frozen_model.h"
 #include "sparsight/infer/mixed_types.h"
-#include "sparsight/infer/named_split.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/smooth_channels.h"
 #include "sparsight/ops/weight_type.h"
@@ -46,40 +44,18 @@ class BestClasses : public EvaluationObserver {
   int64_t right = 0;
 };
 
-struct Calibration {
-  std::string split;
-  DataSetPtr data;
-};
-
-// As many images over the whole split, in its order; all for 0. The first of the splits that has any; no data if none.
-Calibration calibration(const LoadedModel& loaded, const std::vector<std::string>& splits, int64_t images) {
-  const auto seed = static_cast<uint64_t>(read_section<RunOptions>(loaded.config, "run").seed);
-  const DataSplits sets = make_component(data_sets(), loaded.config, "data", DataContext{seed});
-  for (const std::string& name : splits) {
-    DataSetPtr data = named_split(sets, name);
-    if (!data || data->size() == 0) continue;
-    check_classes(loaded, data->info());
-    const int64_t all = data->size(), count = images > 0 ? std::min(images, all) : all;
-    std::vector<int64_t> indices;
-    for (int64_t i = 0; i < count; ++i) indices.push_back(i * all / count);
-    return {name, count == all ? data : std::make_shared<SubsetDataSet>(data, std::move(indices))};
-  }
-  return {};
-}
-
-Calibration calibration(const ExportRequest& request, const LoadedModel& loaded) {
-  Calibration on =
-      calibration(loaded, request.split.empty() ? std::vector<std::string>{"val", "test"} : std::vector{request.split},
-                  request.images);
+CalibrationSplit calibration(const ExportRequest& request, const LoadedModel& loaded) {
+  CalibrationSplit on = calibration_split(
+      loaded, request.split.empty() ? std::vector<std::string>{"val", "test"} : std::vector{request.split},
+      request.images);
   if (!on.data)
     fail("the dataset has no ", request.split.empty() ? "validation or test" : request.split,
          " images to compare answers on; choose another --split, or leave the comparison out with --no-compare");
   return on;
 }
 
-std::vector<Batch> batches(const LoadedModel& loaded, const Calibration& on) {
-  const auto loader =
-      evaluation_loader(on.data, loaded.eval_transforms, read_section<LoaderOptions>(loaded.config, "loader"));
+std::vector<Batch> batches(const LoadedModel& loaded, const CalibrationSplit& on) {
+  const auto loader = calibration_loader(loaded, on);
   loader->start(0);
   std::vector<Batch> all;
   while (auto batch = loader->next()) all.push_back(std::move(*batch));
@@ -88,24 +64,23 @@ std::vector<Batch> batches(const LoadedModel& loaded, const Calibration& on) {
 
 // Measures on training images, so that those on which answers are compared stay unseen.
 int64_t smooth(const ExportRequest& request, LoadedModel& loaded) {
-  const Calibration on = calibration(loaded, {"train", "val", "test"}, kSmoothingImages);
+  const CalibrationSplit on = calibration_split(loaded, {"train", "val", "test"}, kSmoothingImages);
   if (!on.data) fail("the dataset has no images to measure activations on; leave out --smooth");
   std::vector<at::Tensor> images;
   for (const Batch& batch : batches(loaded, on)) images.push_back(batch.images);
   return smooth_channels(*loaded.model, images, *request.smooth);
 }
 
-BestClasses answers(const LoadedModel& loaded, const Calibration& on, const std::string& title) {
+BestClasses answers(const LoadedModel& loaded, const CalibrationSplit& on, const std::string& title) {
   BestClasses best;
-  const auto loader =
-      evaluation_loader(on.data, loaded.eval_transforms, read_section<LoaderOptions>(loaded.config, "loader"));
+  const auto loader = calibration_loader(loaded, on);
   evaluate([&](const ModelInput& input) { return loaded.forward(input); }, *loader, loaded.shape.classes,
            loaded.task_loss, /*bf16=*/false, title, {&best});
   if (interrupted()) fail("interrupted after ", best.classes.size(), " images; nothing was written");
   return best;
 }
 
-Json comparison(const ExportRequest& request, const Calibration& on, const LoadedModel& original,
+Json comparison(const ExportRequest& request, const CalibrationSplit& on, const LoadedModel& original,
                 const LoadedModel& exported) {
   const BestClasses before = answers(original, on, "fp32"), after = answers(exported, on, exported.weight_type);
   int64_t equal = 0;
@@ -124,7 +99,7 @@ Json comparison(const ExportRequest& request, const Calibration& on, const Loade
 }
 
 // Replaces the model by a program whose steps are in different types. Returns how many are in each.
-Json choose_types(const ExportRequest& request, const Calibration& on, LoadedModel& loaded) {
+Json choose_types(const ExportRequest& request, const CalibrationSplit& on, LoadedModel& loaded) {
   const auto in = [&](WeightType type) { return make_program(loaded, {.type = type}); };
   const torch::NoGradGuard no_grad;
   MixedTypes mixed = mix_types(in(WeightType::fp32), in(WeightType::bf16), in(WeightType::int8), batches(loaded, on),
@@ -162,7 +137,7 @@ Json export_model(const ExportRequest& request, const std::function<void(const L
     fail_usage("--smooth measures activations on the dataset; leave out --no-compare");
   const auto all = std::numeric_limits<int64_t>::max();
   LoadedModel original = exported;
-  std::optional<Calibration> on;
+  std::optional<CalibrationSplit> on;
   if (request.compares) on = calibration(request, exported);
   Json result{{"file", printable(out)}, {"weights", request.weights}}, measured = Json::object();
   if (on) compile(original, all);

@@ -134,30 +134,6 @@ TransformPipeline eval_pipeline(const Json& config) {
   return TransformPipeline(read_section<TransformOptions>(config, "transforms").eval, "transforms.eval");
 }
 
-// Frees the tensors of `checkpoint` before weights are packed.
-LoadedModel make_loaded_model(Checkpoint checkpoint, const std::string& path,
-                              const std::vector<std::string>& overrides) {
-  LoadedModel loaded = described_model(checkpoint, path, overrides);
-  const Json own = overrides.empty() ? loaded.config : resolved_config(checkpoint);
-  UsedWeights weights = weights_for_use(checkpoint, own);
-  loaded.weights = weights.kind;
-  const PixelStatistics trained = eval_pipeline(own).statistics(), requested = loaded.eval_transforms.statistics();
-  loaded.model = new_model(loaded, weights.tensors, requested.empty() ? trained : requested);
-  LoadOptions options;
-  options.strict = true;
-  load_weights(*loaded.model, add_missing_buffers(weights.tensors, *loaded.model), options);
-  weights.tensors.clear(), checkpoint.weights.clear(), checkpoint.training.clear();
-  if (!requested.empty() && !(requested == trained)) loaded.model->set_pixel_statistics(requested);
-  std::vector<SettingSchedule> schedules = read_setting_schedules(loaded.config);
-  std::erase_if(schedules, [&](const SettingSchedule& schedule) {  // an override of a setting replaces its schedule
-    return std::ranges::any_of(overrides,
-                               [&](const std::string& set) { return set.starts_with(schedule.setting + "="); });
-  });
-  apply_setting_schedules(*loaded.model, schedules, checkpoint.state.value("training_share", 1.0));
-  loaded.expert_weights = expert_weights(*loaded.model);
-  return loaded;
-}
-
 at::Tensor transformed(const LoadedModel& loaded, const at::Tensor& image) {
   ViewRandom unused(RandomStream(0, "predict"));  // evaluation transforms draw nothing
   return loaded.eval_transforms(image, unused);
@@ -188,6 +164,29 @@ at::Tensor checked(const LoadedModel& loaded, const at::Tensor& image, const at:
 }
 
 }  // namespace
+
+// Frees the tensors of `checkpoint` before weights are packed.
+LoadedModel load_checkpoint(Checkpoint checkpoint, const std::string& path, const std::vector<std::string>& overrides) {
+  LoadedModel loaded = described_model(checkpoint, path, overrides);
+  const Json own = overrides.empty() ? loaded.config : resolved_config(checkpoint);
+  UsedWeights weights = weights_for_use(checkpoint, own);
+  loaded.weights = weights.kind;
+  const PixelStatistics trained = eval_pipeline(own).statistics(), requested = loaded.eval_transforms.statistics();
+  loaded.model = new_model(loaded, weights.tensors, requested.empty() ? trained : requested);
+  LoadOptions options;
+  options.strict = true;
+  load_weights(*loaded.model, add_missing_buffers(weights.tensors, *loaded.model), options);
+  weights.tensors.clear(), checkpoint.weights.clear(), checkpoint.training.clear();
+  if (!requested.empty() && !(requested == trained)) loaded.model->set_pixel_statistics(requested);
+  std::vector<SettingSchedule> schedules = read_setting_schedules(loaded.config);
+  std::erase_if(schedules, [&](const SettingSchedule& schedule) {  // an override of a setting replaces its schedule
+    return std::ranges::any_of(overrides,
+                               [&](const std::string& set) { return set.starts_with(schedule.setting + "="); });
+  });
+  apply_setting_schedules(*loaded.model, schedules, checkpoint.state.value("training_share", 1.0));
+  loaded.expert_weights = expert_weights(*loaded.model);
+  return loaded;
+}
 
 LoadedModel described_model(const Checkpoint& checkpoint, const std::string& path,
                             const std::vector<std::string>& overrides) {
@@ -313,7 +312,7 @@ LoadedModel load_model(const std::string& path, const std::string& which, const 
   const OneComputeThread one_thread(std::filesystem::file_size(file, missing) < kSmallFile);
   Checkpoint checkpoint = read_checkpoint(file, CheckpointParts::kInference);
   try {
-    return make_loaded_model(std::move(checkpoint), file, overrides);
+    return load_checkpoint(std::move(checkpoint), file, overrides);
   } catch (const Error& error) {  // a bad configuration in a checkpoint is not a usage error, but a bad override is
     if (!overrides.empty() && dynamic_cast<const UsageError*>(&error)) throw;
     const std::string changed = overrides.empty() ? "" : " with --set " + printable(join(overrides, " --set "));

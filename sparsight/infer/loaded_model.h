@@ -53,6 +53,10 @@ struct LoadedModel {
 LoadedModel load_model(const std::string& path, const std::string& which = "",
                        const std::vector<std::string>& overrides = {});
 
+// The model of a checkpoint in memory. path: what errors and the result call it.
+LoadedModel load_checkpoint(Checkpoint checkpoint, const std::string& path,
+                            const std::vector<std::string>& overrides = {});
+
 // The settings of the model, with the overrides, and what else a checkpoint says of it beside its weights. `model` and
 // `program` are null.
 LoadedModel described_model(const Checkpoint& checkpoint, const std::string& path,

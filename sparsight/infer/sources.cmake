@@ -3,6 +3,7 @@ light_sources(
   infer/model_path.cpp)
 torch_sources(
   infer/bare_weights.cpp
+  infer/calibration_split.cpp
   infer/derived_model.cpp
   infer/evaluate_corruptions.cpp
   infer/evaluate_run.cpp
@@ -14,4 +15,8 @@ torch_sources(
   infer/mixed_types.cpp
   infer/predict.cpp
   infer/predict_files.cpp
-  infer/prediction_message.cpp)
+  infer/prediction_message.cpp
+  infer/prune_request.cpp
+  infer/prune_run.cpp
+  infer/pruned_folder.cpp
+  infer/split_answers.cpp)

@@ -1,3 +1,4 @@
+light_sources(models/pruned_config.cpp)
 torch_sources(
   models/adapt_weights.cpp
   models/block_mlp.cpp
@@ -9,6 +10,7 @@ torch_sources(
   models/image_model.cpp
   models/make_model.cpp
   models/map_moe.cpp
+  models/merge_experts.cpp
   models/mlp.cpp
   models/mnist_cnn.cpp
   models/mobilenet.cpp
@@ -16,6 +18,7 @@ torch_sources(
   models/normalize.cpp
   models/patch_cnn.cpp
   models/program_model.cpp
+  models/prune_experts.cpp
   models/register_models.cpp
   models/resnet.cpp
   models/routing_file.cpp

@@ -16,6 +16,10 @@ std::unique_ptr<engine::Experts> Experts::compile(const engine::WeightForm&) con
   fail("these experts have no form without tensors: their kind has no compile()");
 }
 
+ExpertTensors Experts::expert_tensors() const {
+  return {.refusal = "their kind does not say which tensors belong to which expert (Experts::expert_tensors)"};
+}
+
 RowContext Experts::row_context(const Routing& routing, const ExpertContext& context) const {
   RowContext of_rows{context.mode, context.random, context.path, {}};
   if (!is_stochastic(context.mode)) return of_rows;

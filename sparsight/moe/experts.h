@@ -11,6 +11,7 @@
 #include "sparsight/core/random.h"
 #include "sparsight/cost/layer_cost.h"
 #include "sparsight/engine/experts.h"
+#include "sparsight/moe/expert_removal.h"
 #include "sparsight/moe/routing.h"
 
 namespace sparsight {
@@ -56,6 +57,9 @@ class Experts : public torch::nn::Module {
   // These experts without tensors, in evaluation. Kinds without a packed form stay fp32. Raises Error, saying why,
   // where that is impossible. By default it is.
   virtual std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const;
+
+  // Which tensors belong to which expert, so that some can be removed or merged. By default both are refused.
+  virtual ExpertTensors expert_tensors() const;
 
   // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default
   // gathers rows, computes and combines; a kind with a fused kernel overrides it. The row of token j at expert e has

@@ -74,6 +74,10 @@ void Router::fail_compile(const std::string& why) const {
 
 void Router::post_step_update(const std::vector<Routing>&) {}
 
+RouterRemoval Router::expert_removal() const {
+  return {"does not say which of its tensors belong to which expert (Router::expert_removal)"};
+}
+
 RouterCost Router::cost(const TokenLayout& layout) const {
   Cost of_token;
   for (const at::Tensor& p : parameters()) {

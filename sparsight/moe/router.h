@@ -14,6 +14,7 @@
 #include "sparsight/core/options.h"
 #include "sparsight/core/random.h"
 #include "sparsight/engine/router.h"
+#include "sparsight/moe/expert_removal.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/router_cost.h"
 #include "sparsight/moe/routing.h"
@@ -105,6 +106,9 @@ class Router : public torch::nn::Module {
   // This router without tensors, in evaluation: the same choices. Raises Error, saying why, where that is impossible,
   // as where it draws random numbers in evaluation. By default it is.
   virtual std::unique_ptr<engine::Router> compile() const;
+
+  // How it loses experts. By default it refuses.
+  virtual RouterRemoval expert_removal() const;
 
   // Cost of an image with layout.per_image tokens. By default an estimate, marked as such: each matrix among the
   // parameters is a linear map of each token, and a token gets as many experts as the setting `k` says, or one.

@@ -2,6 +2,7 @@ light_tests(
   analysis/calibration_test.cpp
   analysis/canvas_test.cpp
   analysis/cell_accuracy_test.cpp
+  analysis/choose_experts_test.cpp
   analysis/class_information_test.cpp
   analysis/confusions_test.cpp
   analysis/heat_map_test.cpp

@@ -33,6 +33,7 @@ light_tests(
   e2e/name_bytes_test.cpp
   e2e/normalisation_test.cpp
   e2e/predict_test.cpp
+  e2e/prune_test.cpp
   e2e/rank_algorithms_test.cpp
   e2e/ranks_test.cpp
   e2e/recipe_test.cpp

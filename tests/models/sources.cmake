@@ -1,3 +1,4 @@
+light_tests(models/pruned_config_test.cpp)
 torch_tests(
   models/adapt_weights_test.cpp
   models/dense_layers_test.cpp
@@ -6,12 +7,14 @@ torch_tests(
   models/last_block_test.cpp
   models/model_cost_test.cpp
   models/make_model_test.cpp
+  models/merge_experts_test.cpp
   models/mnist_cnn_test.cpp
   models/mobile_vmoe_sizes_test.cpp
   models/mobile_vmoe_test.cpp
   models/mobilenet_test.cpp
   models/normalize_test.cpp
   models/patch_cnn_test.cpp
+  models/prune_experts_test.cpp
   models/published_flops_test.cpp
   models/resnet_test.cpp
   models/routing_file_test.cpp

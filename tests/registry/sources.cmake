@@ -5,6 +5,7 @@ torch_tests(
   registry/eval_choices_test.cpp
   registry/eval_noise_test.cpp
   registry/expert_limits_test.cpp
+  registry/expert_removal_test.cpp
   registry/models_test.cpp
   registry/moe_test.cpp
   registry/program_test.cpp

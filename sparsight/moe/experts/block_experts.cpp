@@ -52,6 +52,10 @@ std::unique_ptr<engine::Experts> BlockExperts::compile(const engine::WeightForm&
                                                 engine::ConvChain::Map{in_.size.height, in_.size.width, in_.channels});
 }
 
+ExpertTensors BlockExperts::expert_tensors() const {
+  return {.merge_refusal = "blocks with batch norms have no mean block", .modules = true};
+}
+
 Cost BlockExperts::cost(const ExpertUse& use) const {
   MapSize map = in_.size;
   return experts_cost(total(blocks_.front()->cost("", map)), use);

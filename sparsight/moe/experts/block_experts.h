@@ -30,6 +30,7 @@ class BlockExperts : public Experts {
   BlockExperts(int64_t experts, const MapShape& in, const MapShape& out,
                const std::function<std::shared_ptr<ConvBlock>()>& make);
   std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const override;
+  ExpertTensors expert_tensors() const override;
   Cost cost(const ExpertUse& use) const override;
 
  protected:

@@ -76,6 +76,12 @@ std::unique_ptr<engine::Experts> ConvExperts::compile(const engine::WeightForm&)
       expert_linear(w1, b1), activation_, options_.pool == "mean", expert_linear(w2, {}));
 }
 
+ExpertTensors ConvExperts::expert_tensors() const {
+  HiddenUnits units{{{"w1", 2}, {"w2", 1}}};
+  if (b1.defined()) units.sides.push_back({"b1", 1});
+  return {.hidden = {units}};
+}
+
 Cost ConvExperts::cost(const ExpertUse& use) const {
   const int64_t filters = w1.size(2), outputs = w2.size(2), positions = kernel_positions(patch_, kernel_);
   const Cost filter = conv_cost({patch_.channels, filters, kernel_.side, options_.bias});

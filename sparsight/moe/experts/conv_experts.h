@@ -34,6 +34,7 @@ class ConvExperts : public Experts, public Initialized {
   // Trained weights as the settings say, fixed output weights N(0, 1), as in pMoE, or signs.
   void initialize(const InitRandom& random) override;
   std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const override;
+  ExpertTensors expert_tensors() const override;
   Cost cost(const ExpertUse& use) const override;
 
   const PatchShape& patch() const { return patch_; }

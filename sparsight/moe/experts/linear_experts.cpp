@@ -24,6 +24,8 @@ std::unique_ptr<engine::Experts> LinearExperts::compile(const engine::WeightForm
   return std::make_unique<engine::LayeredExperts>(std::move(layers), Activation::relu);  // between no two layers
 }
 
+ExpertTensors LinearExperts::expert_tensors() const { return {}; }
+
 Cost LinearExperts::cost(const ExpertUse& use) const { return experts_cost(layer_.cost(), use); }
 
 }  // namespace sparsight

@@ -17,6 +17,7 @@ class LinearExperts : public Experts, public Initialized {
   LinearExperts(const LinearExpertsOptions& options, const ExpertShape& shape);
   void initialize(const InitRandom& random) override;
   std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const override;
+  ExpertTensors expert_tensors() const override;
   Cost cost(const ExpertUse& use) const override;
 
  protected:

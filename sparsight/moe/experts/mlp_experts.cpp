@@ -95,6 +95,16 @@ void MlpExperts::initialize(const InitRandom& random) {
   for (ExpertLinear& layer : layers_) layer.initialize(random, init_);
 }
 
+ExpertTensors MlpExperts::expert_tensors() const {
+  ExpertTensors tensors;
+  for (size_t i = 0; i + 1 < layers_.size(); ++i) {
+    HiddenUnits units{{{cat("w", i + 1), 2}, {cat("w", i + 2), 1}}};
+    if (layers_[i].bias.defined()) units.sides.push_back({cat("b", i + 1), 1});
+    tensors.hidden.push_back(std::move(units));
+  }
+  return tensors;
+}
+
 Cost MlpExperts::cost(const ExpertUse& use) const {
   Cost expert = layers_[0].cost();
   for (size_t i = 1; i < layers_.size(); ++i)

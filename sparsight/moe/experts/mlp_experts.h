@@ -30,6 +30,7 @@ class MlpExperts : public Experts, public Initialized {
                            const ExpertContext& context = {}) override;
   void initialize(const InitRandom& random) override;
   std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const override;
+  ExpertTensors expert_tensors() const override;
   Cost cost(const ExpertUse& use) const override;
 
  protected:

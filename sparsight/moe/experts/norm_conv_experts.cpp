@@ -175,6 +175,10 @@ std::unique_ptr<engine::Experts> NormConvExperts::compile(const engine::WeightFo
       to_floats(shift), activation_, expert_linear(w1, b1), options_.gate == "input");
 }
 
+ExpertTensors NormConvExperts::expert_tensors() const {
+  return {.refusal = "each of them computes its own output channels"};
+}
+
 Cost NormConvExperts::cost(const ExpertUse& use) const {
   const int64_t positions = patch_.height * patch_.width;
   const Cost norm = batch_norm_cost(patch_.channels) +

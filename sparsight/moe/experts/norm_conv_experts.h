@@ -51,6 +51,7 @@ class NormConvExperts : public Experts, public Initialized {
   // Weights as the settings say; batch norm 1 and 0.
   void initialize(const InitRandom& random) override;
   std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const override;
+  ExpertTensors expert_tensors() const override;
   Cost cost(const ExpertUse& use) const override;
 
   // The convolution: w1 [E,P,F], b1 [E,F]. The batch norm: parameters norm_weight, norm_bias and buffers running_mean,

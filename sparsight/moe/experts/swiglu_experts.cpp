@@ -32,6 +32,12 @@ std::unique_ptr<engine::Experts> SwigluExperts::compile(const engine::WeightForm
   return std::make_unique<engine::LayeredExperts>(std::move(layers), Activation::silu, /*gated=*/true);
 }
 
+ExpertTensors SwigluExperts::expert_tensors() const {
+  HiddenUnits units{{{"w1", 2, 2}, {"w2", 1}}};
+  if (in_.bias.defined()) units.sides.push_back({"b1", 1, 2});
+  return {.hidden = {units}};
+}
+
 Cost SwigluExperts::cost(const ExpertUse& use) const {
   const Cost gating = elementwise_cost((activation_operations(Activation::silu) + 1) * out_.inputs());
   return experts_cost(in_.cost() + gating + out_.cost(), use);

@@ -20,6 +20,7 @@ class SwigluExperts : public Experts, public Initialized {
   SwigluExperts(const SwigluExpertsOptions& options, const ExpertShape& shape);
   void initialize(const InitRandom& random) override;
   std::unique_ptr<engine::Experts> compile(const engine::WeightForm& form) const override;
+  ExpertTensors expert_tensors() const override;
   Cost cost(const ExpertUse& use) const override;
 
  protected:

@@ -47,6 +47,9 @@ class BalancedBatchwiseRouter : public Router, public Initialized {
   void declare(OptionSet& set) override { options_.declare(set); }
   bool mixes_images(const ForwardMode& mode) const override { return mode.choices; }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override {
+    return removable({{"weight"}, {"threshold"}}, options_.eval_k > 0 ? KeptRouting::gates : KeptRouting::nothing);
+  }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -32,6 +32,7 @@ class BaseRouter : public Router, public Initialized {
   void declare(OptionSet& set) override { options_.declare(set); }
   bool mixes_images(const ForwardMode& mode) const override { return mode.choices; }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override { return removable({{"weight"}}, KeptRouting::gates); }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

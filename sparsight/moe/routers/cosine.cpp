@@ -91,6 +91,11 @@ std::unique_ptr<engine::Router> CosineRouter::compile() const {
       engine::TopKRule{.k = k, .gates = renormalize ? engine::Gates::of_chosen : engine::Gates::probability});
 }
 
+RouterRemoval CosineRouter::expert_removal() const {
+  const bool renormalizes = options_.renormalize == "on" || (options_.renormalize == "auto" && options_.of(false) > 1);
+  return removable({{"codebook", 1}}, renormalizes ? KeptRouting::gates : KeptRouting::choices);
+}
+
 RouterCost CosineRouter::cost(const TokenLayout& layout) const {
   constexpr int64_t kUnitLength = 3;  // square, sum, divide
   const int64_t width = projector.size(0), experts = codebook.size(1);

@@ -47,6 +47,7 @@ class CosineRouter : public Router, public Initialized {
   at::Tensor log_scale;       // []; a buffer where it is not learned
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override;
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

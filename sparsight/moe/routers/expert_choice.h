@@ -37,6 +37,7 @@ class ExpertChoiceRouter : public Router, public Initialized {
   void declare(OptionSet& set) override { options_.declare(set); }
   bool mixes_images(const ForwardMode&) const override { return options_.pool == "batch"; }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override { return removable({{"weight"}}, KeptRouting::nothing); }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -23,6 +23,9 @@ class HashRouter : public Router {
   HashRouter(const HashOptions& options, RouterShape shape);
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override {
+    return {"hashes token ids to the number of experts, and would send every token elsewhere"};
+  }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

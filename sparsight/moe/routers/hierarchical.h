@@ -54,6 +54,7 @@ class HierarchicalRouter : public Router, public Initialized {
   at::Tensor noise_weight;        // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override { return {"has its experts in groups of equal size"}; }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

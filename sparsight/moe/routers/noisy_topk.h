@@ -42,6 +42,9 @@ class NoisyTopKRouter : public Router, public Initialized {
   at::Tensor noise_weight;  // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override {
+    return removable({{"weight"}, {"noise_weight"}}, KeptRouting::gates);
+  }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -40,6 +40,7 @@ class PatchChoiceRouter : public Router, public Initialized {
   at::Tensor weight;  // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override { return removable({{"weight"}}, KeptRouting::gates); }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

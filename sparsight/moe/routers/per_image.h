@@ -53,6 +53,9 @@ class PerImageRouter : public Router, public Initialized {
   at::Tensor norm_bias;    // [D], likewise
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override {
+    return removable({{"weight"}}, options_.renormalize ? KeptRouting::gates : KeptRouting::choices);
+  }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -16,6 +16,7 @@ class RandomRouter : public Router {
   RandomRouter(const RandomOptions& options, RouterShape shape);
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override { return {"chooses at random: no expert is used less than others"}; }
   RouterCost cost(const TokenLayout& layout) const override;
   std::vector<std::string> random_purposes() const override { return {"draw"}; }
   bool has_noise() const override { return false; }  // none on the logits

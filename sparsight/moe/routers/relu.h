@@ -46,6 +46,7 @@ class ReluRouter : public Router, public Initialized {
   at::Tensor l1_coefficient;  // [] buffer
 
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override { return removable({{"weight"}}, KeptRouting::gates); }
   RouterCost cost(const TokenLayout& layout) const override;
   void declare(OptionSet& set) override { options_.declare(set); }
 

@@ -16,6 +16,9 @@ class RoundRobinRouter : public Router {
   RoundRobinRouter(const RoundRobinOptions& options, RouterShape shape);
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override {
+    return {"takes the experts in turn: no expert is used less than others"};
+  }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -103,6 +103,11 @@ std::unique_ptr<engine::Router> SigmoidBiasRouter::compile() const {
       engine::SigmoidBiasRule{options_.of(false), options_.scale, options_.groups, options_.kept_groups});
 }
 
+RouterRemoval SigmoidBiasRouter::expert_removal() const {
+  if (options_.groups > 1) return {"has its experts in groups of equal size"};
+  return removable({{"weight"}, {"bias"}}, KeptRouting::gates);
+}
+
 RouterCost SigmoidBiasRouter::cost(const TokenLayout& layout) const {
   const int64_t experts = weight.size(0);  // each score has a bias
   return token_choice_cost(router_cost(weight.size(1), experts) + elementwise_cost(experts), options_.k, layout);

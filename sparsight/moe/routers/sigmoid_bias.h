@@ -47,6 +47,7 @@ class SigmoidBiasRouter : public Router, public Initialized {
   at::Tensor steps;   // [] int64 buffer: number of bias updates
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override;
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -30,6 +30,9 @@ class SoftMoeRouter : public SoftRouter, public Initialized {
   at::Tensor scale;   // [], undefined without normalize
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override {
+    return {"mixes tokens into the slots of all experts: none is chosen, and none is unused"};
+  }
   RouterCost cost(const TokenLayout& layout) const override;
 
  private:

@@ -34,6 +34,9 @@ class SoftmaxTopKRouter : public Router, public Initialized {
   at::Tensor weight;  // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override {
+    return removable({{"weight"}}, options_.renormalize ? KeptRouting::gates : KeptRouting::choices);
+  }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -34,6 +34,7 @@ class SwitchTop1Router : public Router, public Initialized {
   at::Tensor weight;  // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override { return removable({{"weight"}}, KeptRouting::choices); }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

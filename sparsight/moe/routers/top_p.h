@@ -31,6 +31,7 @@ class TopPRouter : public Router, public Initialized {
   at::Tensor weight;  // [E,D]
 
   std::unique_ptr<engine::Router> compile() const override;
+  RouterRemoval expert_removal() const override { return removable({{"weight"}}, KeptRouting::nothing); }
   RouterCost cost(const TokenLayout& layout) const override;
   void declare(OptionSet& set) override { options_.declare(set); }
 
