@@ -4,6 +4,7 @@ light_tests(
   eval/statistics_test.cpp
   eval/task_loss_test.cpp)
 torch_tests(
+  eval/class_weighted_loss_test.cpp
   eval/guidance_test.cpp
   eval/mirrored_view_test.cpp
   eval/superclass_division_test.cpp
