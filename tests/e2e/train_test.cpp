@@ -35,7 +35,7 @@ TEST(Train, WritesAWholeRunFolder) {
   const ProgramResult result = train_tiny(folder, run);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   for (const char* name : {"config.toml", "env.json", "metrics.jsonl", "checkpoints/last.safetensors",
-                           "checkpoints/best.safetensors", "report.html", "done"})
+                           "checkpoints/best.safetensors", "confused.json", "report.html", "done"})
     EXPECT_TRUE(fs::exists(run + "/" + name)) << name;
   EXPECT_NE(result.out.find("blocks.1.mlp"), std::string::npos) << result.out;  // per-expert load
   EXPECT_NE(result.out.find("  class "), std::string::npos) << result.out;      // accuracy by class

@@ -1,5 +1,6 @@
 light_tests(
   eval/compare_records_test.cpp
+  eval/confused_images_test.cpp
   eval/records_test.cpp
   eval/statistics_test.cpp
   eval/task_loss_test.cpp)

@@ -7,6 +7,7 @@ light_tests(
   report/report_browser_test.cpp
   report/report_test.cpp
   report/run/collapse_test.cpp
+  report/run/confused_file_test.cpp
   report/run/cost_table_test.cpp
   report/run/expert_map_sections_test.cpp
   report/run/experts_per_token_test.cpp
