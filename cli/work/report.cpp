@@ -6,32 +6,53 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/report/attack/read_attacks.h"
+#include "sparsight/report/run/overlaid_runs.h"
 #include "sparsight/report/run/run_comparison.h"
 #include "sparsight/report/table.h"
 
 namespace sparsight::cli {
+namespace {
 
-void run_report(const ReportArguments& arguments) {
+void print_or_write(const std::string& text, const std::string& file) {
+  if (file.empty())
+    output() << text;
+  else
+    write_file_atomically(file, text);
+}
+
+void report_several_runs(const ReportArguments& arguments) {
   if (arguments.format == "html") {
-    output() << printable(write_report(arguments.run, arguments.out, arguments.baselines)) << "\n";
+    output() << printable(write_overlaid_report(arguments.runs, arguments.out)) << "\n";
     return;
   }
-  const RunMetrics log = read_run_metrics(RunFolder::open(arguments.run).metrics());
+  const OverlaidRuns overlaid = read_overlaid_runs(arguments.runs);
+  for (const std::string& warning : overlaid.warnings) log_warning(warning);
+  const auto table = [&](const Rows& rows) { return arguments.format == "markdown" ? markdown(rows) : aligned(rows); };
+  print_or_write(table(overlaid_results(overlaid.runs)) + "\n" + table(differing_settings(overlaid.runs)),
+                 arguments.out);
+}
+
+}  // namespace
+
+void run_report(const ReportArguments& arguments) {
+  if (arguments.runs.size() > 1) return report_several_runs(arguments);
+  const std::string& run = arguments.runs.at(0);
+  if (arguments.format == "html") {
+    output() << printable(write_report(run, arguments.out, arguments.baselines)) << "\n";
+    return;
+  }
+  const RunMetrics log = read_run_metrics(RunFolder::open(run).metrics());
   for (const std::string& warning : log.warnings) log_warning(warning);
   std::string text = arguments.format == "csv"        ? result_csv(log)
                      : arguments.format == "markdown" ? result_markdown(log)
                                                       : result_table(log);
-  if (const Rows rows = compared_with(arguments.run, arguments.baselines); !rows.empty())
+  if (const Rows rows = compared_with(run, arguments.baselines); !rows.empty())
     text += "\n" + (arguments.format == "markdown" ? markdown(rows) : aligned(rows));
   std::vector<std::string> warnings;
-  if (const Rows rows = attack_overview_rows(read_attacks(arguments.run, warnings));
-      !rows.empty() && arguments.format != "csv")
+  if (const Rows rows = attack_overview_rows(read_attacks(run, warnings)); !rows.empty() && arguments.format != "csv")
     text += "\n" + (arguments.format == "markdown" ? markdown(rows) : aligned(rows));
   for (const std::string& warning : warnings) log_warning(warning);
-  if (arguments.out.empty())
-    output() << text;
-  else
-    write_file_atomically(arguments.out, text);
+  print_or_write(text, arguments.out);
 }
 
 }  // namespace sparsight::cli

@@ -31,6 +31,8 @@ light_sources(
   report/run/expert_map_sections.cpp
   report/run/experts_per_token.cpp
   report/run/explain_folder.cpp
+  report/run/overlaid_page.cpp
+  report/run/overlaid_runs.cpp
   report/run/read_explanation.cpp
   report/run/run_comparison.cpp
   report/run/run_file.cpp

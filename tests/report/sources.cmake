@@ -12,6 +12,7 @@ light_tests(
   report/run/expert_map_sections_test.cpp
   report/run/experts_per_token_test.cpp
   report/run/explain_folder_test.cpp
+  report/run/overlaid_runs_test.cpp
   report/run/run_comparison_test.cpp
   report/run/run_metrics_test.cpp
   report/run/superclass_folder_test.cpp
