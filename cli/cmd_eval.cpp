@@ -30,6 +30,7 @@ void add_eval(CLI::App& app) {
                             "sparsight eval runs/demo --split val --checkpoint last --json\n"
                             "sparsight eval runs/demo --weights int8\n"
                             "sparsight eval runs/demo --records runs/demo/records\n"
+                            "sparsight eval runs/demo --confused\n"
                             "sparsight eval runs/demo --set router.eval_k=1\n"
                             "sparsight eval resnet50.pth --data imagenet/ --split val\n"
                             "sparsight eval runs/demo --corrupt all\n"
@@ -50,6 +51,9 @@ void add_eval(CLI::App& app) {
   verb->add_flag("--flip", arguments->options.flip,
                  "Test-time augmentation: average the logits of each image and of its mirror image");
   add_corruption_options(*verb, *arguments);
+  verb->add_flag("--confused", arguments->options.confused,
+                 "Write the images that are taken for another class into the run folder, for its report")
+      ->excludes("--corrupt");
   add_routing_options(*verb, arguments->options.routing, arguments->options.save_routing);
   verb->add_option("--data", arguments->data, "Folder of the dataset (setting data.root)")->type_name("FOLDER");
   add_bare_weights_options(*verb, arguments->options.bare);

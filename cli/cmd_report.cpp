@@ -15,11 +15,16 @@ void add_report(CLI::App& app) {
       "sparsight report runs/demo --out demo.html\n"
       "sparsight report runs/demo --format markdown\n"
       "sparsight report runs/moe --baseline runs/dense\n"
+      "sparsight report runs/moe runs/dense --out both.html\n"
       "sparsight report runs/demo --format robustbench --field venue=\"ICLR 2026\" --out Moe2026.json");
-  verb->add_option("run", arguments->run, "Run folder; with --format robustbench also the folder of an AutoAttack")
+  verb->add_option("run", arguments->runs,
+                   "Run folder; several are shown beside each other in one page. With --format robustbench also the "
+                   "folder of an AutoAttack")
       ->required()
       ->type_name("RUN");
-  verb->add_option("--out", arguments->out, "File to write (default: RUN/report.html for html, else standard output)")
+  verb->add_option("--out", arguments->out,
+                   "File to write (default: RUN/report.html for html, comparison.html for several runs, else standard "
+                   "output)")
       ->type_name("FILE");
   verb->add_option(
           "--format", arguments->format,
@@ -39,9 +44,13 @@ void add_report(CLI::App& app) {
   verb->add_flag("--any-eps", arguments->any_epsilon,
                  "With --format robustbench: also at an epsilon that no leaderboard has");
   verb->callback([arguments] {
-    const bool robustbench = arguments->format == "robustbench";
+    const bool robustbench = arguments->format == "robustbench", several = arguments->runs.size() > 1;
     if ((arguments->format == "csv" || robustbench) && !arguments->baselines.empty())
       fail_usage("--baseline goes with --format html, table or markdown, got ", arguments->format);
+    if (several && !arguments->baselines.empty())
+      fail_usage("several runs are compared with each other; leave out --baseline");
+    if (several && (arguments->format == "csv" || robustbench))
+      fail_usage("several runs go with --format html, table or markdown, got ", arguments->format);
     if (!robustbench && (!arguments->fields.empty() || arguments->any_epsilon))
       fail_usage("--field and --any-eps go with --format robustbench, got ", arguments->format);
     run_report(*arguments);

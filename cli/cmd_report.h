@@ -7,8 +7,8 @@
 namespace sparsight::cli {
 
 struct ReportArguments {
-  std::string run, out, format = "html";
-  std::vector<std::string> baselines;
+  std::vector<std::string> runs, baselines;
+  std::string out, format = "html";
   std::vector<std::string> fields;  // of robustbench: "venue=ICLR 2020"
   bool any_epsilon = false;         // of robustbench
 };

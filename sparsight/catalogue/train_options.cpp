@@ -16,6 +16,9 @@ void TrainOptions::declare(OptionSet& set) {
   set.choice("task_loss", &task_loss, {"auto", "cross_entropy", "sigmoid_cross_entropy"},
              "loss of the classes: cross entropy of the softmax, or the sum over classes of that of the sigmoid; auto: "
              "sigmoid_cross_entropy if images have several labels");
+  set.choice_or_floats("class_weights", &class_weights, {"none", "balanced"}, {0, 1e6},
+                       "weights of the classes in the training loss, one number for each in label order; balanced: "
+                       "images / (classes * images of the class), over the training images");
   set.real("ema_decay", &ema_decay, {0, 1}, "decay of the exponential moving average of the weights (EMA); 0: off");
   set.integer("swa_start", &swa_start, {0, INT64_MAX},
               "stochastic weight averaging (SWA): step from which weights are averaged for evaluation; 0: off");

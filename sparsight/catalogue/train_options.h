@@ -18,6 +18,7 @@ struct TrainOptions {
   double clip_norm = 0;
   double task_weight = 1;
   std::string task_loss = "auto";
+  Json class_weights = "none";  // train/class_weights.h
   double ema_decay = 0;
   int64_t swa_start = 0;
   int64_t swa_every = 1;

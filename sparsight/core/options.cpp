@@ -63,6 +63,14 @@ std::string to_text(const Json& value) {
   return value.get<std::string>();
 }
 
+std::string to_choice(const Json& value, const std::vector<std::string>& allowed) {
+  const std::string got = to_text(value);
+  for (const std::string& name : allowed)
+    if (name == got) return got;
+  fail_usage("must be one of ", join(allowed), ", got \"", printable(got), "\"",
+             did_you_mean(nearest_name(got, allowed)));
+}
+
 template <class Convert>
 auto to_list(const Json& value, Convert convert) {
   if (!value.is_array()) wrong_type(value, "a list");
@@ -110,18 +118,22 @@ void OptionSet::text(const std::string& name, std::string* value, const std::str
 
 void OptionSet::choice(const std::string& name, std::string* value, const std::vector<std::string>& allowed,
                        const std::string& help) {
-  add({name, "string", join(allowed, " | "), help,
-       [=](const Json& json) {
-         const std::string got = to_text(json);
-         for (const std::string& name : allowed)
-           if (name == got) {
-             *value = got;
-             return;
-           }
-         fail_usage("must be one of ", join(allowed), ", got \"", printable(got), "\"",
-                    did_you_mean(nearest_name(got, allowed)));
-       },
+  add({name, "string", join(allowed, " | "), help, [=](const Json& json) { *value = to_choice(json, allowed); },
        [value] { return Json(*value); }});
+}
+
+void OptionSet::choice_or_floats(const std::string& name, Json* value, const std::vector<std::string>& allowed,
+                                 Bounds<double> bounds, const std::string& help) {
+  add({name, "string or list of floats", join(allowed, " | ") + " | numbers, " + range_text(bounds), help,
+       [=](const Json& json) {
+         if (json.is_string())
+           *value = to_choice(json, allowed);
+         else if (json.is_array())
+           *value = to_list(json, [&](const Json& entry) { return to_real(entry, bounds); });
+         else
+           wrong_type(json, "one of " + join(allowed) + ", or a list of numbers");
+       },
+       [value] { return *value; }});
 }
 
 void OptionSet::integers(const std::string& name, std::vector<int64_t>* value, Bounds<int64_t> bounds,

@@ -58,6 +58,9 @@ class OptionSet {
   void text(const std::string& name, std::string* value, const std::string& help);
   void choice(const std::string& name, std::string* value, const std::vector<std::string>& allowed,
               const std::string& help);
+  // One of `allowed`, or a list of numbers.
+  void choice_or_floats(const std::string& name, Json* value, const std::vector<std::string>& allowed,
+                        Bounds<double> bounds, const std::string& help);
   void integers(const std::string& name, std::vector<int64_t>* value, Bounds<int64_t> bounds, const std::string& help);
   void floats(const std::string& name, std::vector<double>* value, Bounds<double> bounds, const std::string& help);
   void strings(const std::string& name, std::vector<std::string>* value, const std::string& help);

@@ -26,6 +26,7 @@ struct Batch {
   at::Tensor indices;  // [B] int64, positions in the dataset
   std::vector<std::string> ids = {};  // [B] of the samples
   at::Tensor label_sets = {};         // [B,K] bool of multi-label data: the classes of each image; else undefined
+  bool mixed = false;                 // images and targets are mixtures of two (mixup, cutmix)
 
   // What predictions are compared with: [B] classes, or [B,K] sets of classes.
   const at::Tensor& true_labels() const { return label_sets.defined() ? label_sets : labels; }

@@ -87,6 +87,7 @@ loop_sources(
   data/readers/folder.cpp
   data/readers/idx.cpp
   data/readers/image.cpp
+  data/readers/jpeg_write.cpp
   data/readers/manifest.cpp
   data/readers/npy.cpp
   data/readers/npy_write.cpp

@@ -2,6 +2,7 @@ light_sources(
   eval/batch_message.cpp
   eval/routing_message.cpp
   eval/compare_records.cpp
+  eval/confused_images.cpp
   eval/precision_at_one.cpp
   eval/record_writer.cpp
   eval/recorded_routing.cpp

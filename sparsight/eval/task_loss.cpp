@@ -1,5 +1,7 @@
 #include "sparsight/eval/task_loss.h"
 
+#include <limits>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/mean.h>
@@ -19,6 +21,17 @@ at::ScalarType loss_type(const at::Tensor& logits) {
   return logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+at::Tensor weighted_cross_entropy(const at::Tensor& logits, const Batch& batch, const at::Tensor& class_weights) {
+  SPARSIGHT_CHECK(!batch.label_sets.defined() && class_weights.numel() == logits.size(1));
+  const at::Tensor w = class_weights.to(logits.device(), loss_type(logits));
+  const at::Tensor own = w.index_select(0, batch.labels);  // [B]
+  const at::Tensor losses = batch.targets.defined() ? softmax_cross_entropy(logits, batch.targets * w)
+                                                    : own * softmax_cross_entropy(logits, batch.labels);
+  if (batch.mixed) return losses.mean();
+  const at::Tensor sum = own.sum();
+  return losses.sum() / sum.masked_fill(sum.eq(0), std::numeric_limits<double>::infinity());
+}
+
 }  // namespace
 
 TaskLoss task_loss_named(const std::string& name, const DataInfo& data) {
@@ -27,8 +40,12 @@ TaskLoss task_loss_named(const std::string& name, const DataInfo& data) {
   return name == "cross_entropy" ? TaskLoss::cross_entropy : TaskLoss::sigmoid_cross_entropy;
 }
 
-at::Tensor task_loss(const at::Tensor& logits, const Batch& batch, TaskLoss loss) {
+at::Tensor task_loss(const at::Tensor& logits, const Batch& batch, TaskLoss loss, const at::Tensor& class_weights) {
   at::Tensor targets = batch.targets.defined() ? batch.targets : batch.true_labels();
+  if (class_weights.defined()) {
+    SPARSIGHT_CHECK(loss == TaskLoss::cross_entropy);
+    return weighted_cross_entropy(logits, batch, class_weights);
+  }
   if (loss == TaskLoss::sigmoid_cross_entropy) return sigmoid_cross_entropy(logits, targets).mean();
   if (batch.label_sets.defined()) {
     targets = targets.to(loss_type(logits));

@@ -18,7 +18,12 @@ TaskLoss task_loss_named(const std::string& name, const DataInfo& data);
 // smoothing), else those of batch.true_labels(). Returns [] in at least fp32.
 //   cross_entropy           -sum_k t_k log softmax(logits)_k; of label sets, t are the targets divided by their sum
 //   sigmoid_cross_entropy   the sum over classes of sigmoid_cross_entropy()
-at::Tensor task_loss(const at::Tensor& logits, const Batch& batch, TaskLoss loss = TaskLoss::cross_entropy);
+// class_weights: [K], not negative, for cross_entropy of one label per image; undefined: none. Then it is that of
+// torch.nn.CrossEntropyLoss(weight=class_weights): -sum_k w_k t_k log softmax(logits)_k of each image, summed over the
+// batch and divided by the sum of the weights of its labels or, of a mixed batch, whose targets are probabilities, by
+// B. Differs from torch: a batch that has only labels of weight 0 gives 0, not NaN.
+at::Tensor task_loss(const at::Tensor& logits, const Batch& batch, TaskLoss loss = TaskLoss::cross_entropy,
+                     const at::Tensor& class_weights = {});
 
 // logits: [B,K]; targets: [B,K] of 0 to 1 (or bool), or [B] int64 classes. Returns [B] in at least fp32:
 // sum_k softplus(z_k) - t_k z_k, the cross entropy of K independent yes-or-no questions.

@@ -1,5 +1,6 @@
 #include "sparsight/infer/evaluate_run.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -9,14 +10,17 @@
 #include "sparsight/core/machine.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/dist/group.h"
+#include "sparsight/eval/confused_images.h"
 #include "sparsight/eval/evaluate.h"
 #include "sparsight/eval/record_writer.h"
 #include "sparsight/eval/router_measures.h"
 #include "sparsight/infer/evaluation_setup.h"
 #include "sparsight/infer/named_split.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/run_folder.h"
 #include "sparsight/models/routing_file.h"
 #include "sparsight/models/routing_record.h"
+#include "sparsight/report/run/confused_file.h"
 
 namespace sparsight {
 namespace {
@@ -35,11 +39,23 @@ class RoutingObserver : public EvaluationObserver {
   RoutingRecordWriter record;
 };
 
+// The report shows the confused images beside the results of the training, which other settings do not give.
+void check_confused_options(const EvaluateRunOptions& options) {
+  RunFolder::open(options.path);
+  const bool other_settings = std::ranges::any_of(
+      options.overrides, [](const std::string& override) { return !override.starts_with("data.root="); });
+  if (other_settings || options.flip || !options.routing.empty() || !options.weights.empty())
+    fail_usage(
+        "--confused is of the model as it was trained, beside whose results the report shows it; leave out --set, "
+        "--flip, --routing and --weights");
+}
+
 }  // namespace
 
 Json evaluate_run(const EvaluateRunOptions& given, const MakePredictor& make_predictor, dist::Group& group) {
   EvaluateRunOptions options = given;
   if (!group.leads()) options.records.clear(), options.save_routing.clear();
+  if (options.confused) check_confused_options(options);
   std::unique_ptr<RecordWriter> records;
   if (!options.records.empty()) records = std::make_unique<RecordWriter>(options.records);
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
@@ -54,6 +70,9 @@ Json evaluate_run(const EvaluateRunOptions& given, const MakePredictor& make_pre
   if (records) observers.push_back(records.get());
   std::optional<RoutingObserver> routings;
   if (!options.save_routing.empty()) observers.push_back(&routings.emplace(options.save_routing));
+  if (options.confused) need_single_labels(data->info(), "--confused");
+  ConfusedImages confused(loaded.task_loss);
+  if (options.confused) observers.push_back(&confused);
   const RoutingReplay replay = read_replay(options.routing, data->size(), cat("the split has ", data->size()));
   const Predictor model = [&](ModelInput input) {
     input.routings = replay.of(input.info.image);
@@ -81,6 +100,11 @@ Json evaluate_run(const EvaluateRunOptions& given, const MakePredictor& make_pre
   Json line = metrics_line(evaluation, options.split, loaded.weights, loaded.step);
   if (options.flip) line["flip"] = true;
   if (tests_on_validation(setup.splits, options.split)) line["same_as"] = "val";
+  if (options.confused && group.leads()) {
+    const std::string file = RunFolder::open(options.path).confused();
+    write_confused(file, confused, *data, line);
+    log_info("wrote ", printable(file), "; sparsight report ", printable(options.path), " shows it");
+  }
   return line;
 }
 

@@ -26,6 +26,7 @@ struct EvaluateRunOptions {
   std::string save_routing;            // a file to write the routings to, or ""
   bool flip = false;                   // predict from the image and its mirror image (eval/mirrored_view.h)
   std::string records;                 // folder to write a record for each image into (eval/record_writer.h); "": none
+  bool confused = false;               // write the confused images into the run folder (report/run/confused_file.h)
   std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere", "router.eval_k=1"
   BareOptions bare;                    // for a file of weights alone
 };

@@ -115,7 +115,7 @@ std::string RunFolder::checkpoint(const std::string& name) const { return index_
 
 // env.json last: until it is gone, the folder counts as a run.
 std::vector<std::string> RunFolder::files() const {
-  std::vector<std::string> all{done(), report(), metrics(), extensions()};
+  std::vector<std::string> all{done(), report(), confused(), metrics(), extensions()};
   for (const char* const name : {"last", "best"}) {
     const std::string file = checkpoint_file(name);
     all.insert(all.end(), {file, part_index(file)});

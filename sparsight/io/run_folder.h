@@ -1,5 +1,6 @@
 // A run is a folder: config.toml (resolved), env.json, superclasses.txt (if classes have super-classes), metrics.jsonl,
-// checkpoints/{last,best}.safetensors or what part_files.h says, report.html and, at the end, done. The formats:
+// checkpoints/{last,best}.safetensors or what part_files.h says, confused.json, report.html and, at the end, done. The
+// formats:
 // docs/file_formats.md.
 #pragma once
 
@@ -33,6 +34,7 @@ class RunFolder {
   // "last" or "best": the index of its parts (part_files.h), if there is one, else the file.
   std::string checkpoint(const std::string& name) const;
   std::string checkpoint_file(const std::string& name) const { return checkpoints_ + "/" + name + ".safetensors"; }
+  std::string confused() const { return path_ + "/confused.json"; }  // report/run/confused_file.h
   std::string report() const { return path_ + "/report.html"; }
   std::string done() const { return path_ + "/done"; }
   std::string extensions() const { return path_ + "/extensions.json"; }  // of runs that were trained for more epochs

@@ -80,6 +80,9 @@ std::string html_page(const PageFrame& frame, const Page& page) {
       "<div class=\"notice\" id=\"problems\" hidden>Errors on this page:<pre></pre></div>\n";
   html += frame.notices + frame.lead + page.body + "<footer>" + frame.footer + "</footer>\n</main>\n";
   html += "<script type=\"application/json\" id=\"chart-specs\">" + script_json(page.specs) + "</script>\n";
+  if (!page.photos.is_null())
+    html += "<script type=\"application/json\" id=\"photo-cells\">" + script_json(page.photos) + "</script>\n" +
+            script(assets::page_photos());
   return html + script(assets::vega()) + script(assets::vega_lite()) + script(assets::vega_embed()) +
          script(assets::page_charts()) + "</body>\n</html>\n";
 }

@@ -16,6 +16,7 @@ namespace sparsight {
 struct Page {
   std::string body, contents;
   Json specs = Json::array();
+  Json photos;  // the cells of read_confused(), for photos.js; null: none
 
   void open_section(const std::string& id, const std::string& title, const std::string& detail, bool open);
   void close_section();

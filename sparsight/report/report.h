@@ -1,4 +1,4 @@
-// Writes the report of a run folder.
+// Writes the report of a run folder, or of several.
 #pragma once
 
 #include <string>
@@ -11,5 +11,9 @@ namespace sparsight {
 // baselines: run folders to compare it with.
 std::string write_report(const std::string& run, const std::string& out = "",
                          const std::vector<std::string>& baselines = {});
+
+// Writes the page of several runs beside each other (report/run/overlaid_runs.h) to `out` (comparison.html in the
+// current folder if empty) and returns the path written. Raises errors as read_overlaid_runs() does.
+std::string write_overlaid_report(const std::vector<std::string>& runs, const std::string& out = "");
 
 }  // namespace sparsight

@@ -7,11 +7,10 @@
 #include "sparsight/core/error.h"
 #include "sparsight/report/attack/attack_sections.h"
 #include "sparsight/report/charts/charts.h"
-#include "sparsight/report/charts/prediction_charts.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/html.h"
 #include "sparsight/report/page.h"
-#include "sparsight/report/run/accuracy_cells.h"
+#include "sparsight/report/run/class_sections.h"
 #include "sparsight/report/run/collapse.h"
 #include "sparsight/report/run/expert_map_sections.h"
 #include "sparsight/report/run/experts_per_token.h"
@@ -132,80 +131,6 @@ void add_comparison(Page& page, const Rows& comparison) {
     rows += "</tr>\n";
   }
   page.body += html_table(head, rows);
-  page.close_section();
-}
-
-// "87.50 %" over a bar of that length.
-std::string accuracy_cell(const Json& cell) {
-  const auto accuracy = number(cell, "accuracy");
-  if (!accuracy) return html_cell("-", "n");
-  return html_cell(percent(accuracy) + "<div class=\"bar\"><i style=\"width:" +
-                       fixed(100 * std::clamp(*accuracy, 0.0, 1.0), 1) + "%\"></i></div>",
-                   "share");
-}
-
-constexpr size_t kMaxGridCells = 256;  // above this, the page lists only the worst
-constexpr size_t kWorstOnPage = 50;    // this many
-constexpr size_t kConfusionsOnPage = 20;
-
-// One line for each of the worst combinations.
-std::string worst_cell_table(const std::vector<Json>& cells) {
-  std::string rows;
-  for (const Json& cell : worst_cells(cells, kWorstOnPage))
-    rows += "<tr>" + html_cell(html_text(text(cell, "class"))) + html_cell(html_text(text(cell, "domain"))) +
-            html_cell(whole(number(cell, "images")), "n") + accuracy_cell(cell) + "</tr>\n";
-  return html_table(cat("<th>Class (worst ", kWorstOnPage, " of ", cells.size(),
-                        " combinations)</th><th>Domain</th><th class=\"n\">Images</th><th class=\"n\">Accuracy</th>"),
-                    rows);
-}
-
-// One line for each class, with a column for each domain.
-std::string cell_grid(const std::vector<Json>& cells, const std::vector<std::string>& domains) {
-  std::string header = "<th>Class</th><th class=\"n\">Images</th>", rows;
-  for (const std::string& domain : domains)
-    header += "<th class=\"n\">" + (domains.size() > 1 ? html_text(domain) : "Accuracy") + "</th>";
-  for (const std::string& name : distinct_strings(cells, "class")) {
-    std::vector<Json> row(domains.size());
-    double images = 0;
-    for (const Json& cell : cells) {
-      if (text(cell, "class") != name) continue;
-      row[std::find(domains.begin(), domains.end(), text(cell, "domain")) - domains.begin()] = cell;
-      images += number(cell, "images").value_or(0);
-    }
-    rows += "<tr>" + html_cell(html_text(name)) + html_cell(whole(images), "n");
-    for (const Json& cell : row) rows += accuracy_cell(cell);
-    rows += "</tr>\n";
-  }
-  return html_table(header, rows);
-}
-
-// The most frequent confusions; "" without any.
-std::string confusion_table(const Json& eval) {
-  const Json& confusions = member(eval, "confusions");
-  std::string rows;
-  for (size_t i = 0; confusions.is_array() && i < std::min(kConfusionsOnPage, confusions.size()); ++i)
-    rows += "<tr>" + html_cell(html_text(text(confusions[i], "true"))) +
-            html_cell(html_text(text(confusions[i], "predicted"))) +
-            html_cell(whole(number(confusions[i], "images")) + " of " + whole(number(confusions[i], "of")), "n") +
-            "</tr>\n";
-  if (rows.empty()) return "";
-  return html_table("<th>Class</th><th>Most frequently taken for</th><th class=\"n\">Images</th>", rows);
-}
-
-void add_classes(Page& page, const RunMetrics& log) {
-  const Json eval = final_eval(log, false);
-  const std::vector<Json> cells = accuracy_cells(eval);
-  if (cells.empty()) return;
-  const std::vector<std::string> domains = distinct_strings(cells, "domain");
-  const Json worst = worst_cells(cells, 1).front();
-  page.open_section(
-      "accuracy", "Classes",
-      cat(part_of_eval(eval), ", step ", whole(number(eval, "step")), "; worst: ", text(worst, "class"),
-          domains.size() > 1 ? ", " + text(worst, "domain") : "", " with ", percent(number(worst, "accuracy"))),
-      true);
-  page.body += cells.size() > kMaxGridCells ? worst_cell_table(cells) : cell_grid(cells, domains);
-  page.body += confusion_table(eval);
-  page.charts(prediction_charts(eval));
   page.close_section();
 }
 
@@ -372,7 +297,7 @@ std::string report_page(const RunSummary& run, const Rows& comparison) {
     page.charts(charts);
     page.close_section();
   }
-  add_classes(page, run.log);
+  add_classes(page, run.log, run.confused);
   add_superclasses(page, run);
   add_experts(page, run);
   add_expert_maps(page, run);

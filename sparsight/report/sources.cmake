@@ -24,12 +24,16 @@ light_sources(
   report/report_page.cpp
   report/run/accuracy_cells.cpp
   report/run/class_information_text.cpp
+  report/run/class_sections.cpp
   report/run/collapse.cpp
   report/run/comparison_text.cpp
+  report/run/confused_file.cpp
   report/run/cost_table.cpp
   report/run/expert_map_sections.cpp
   report/run/experts_per_token.cpp
   report/run/explain_folder.cpp
+  report/run/overlaid_page.cpp
+  report/run/overlaid_runs.cpp
   report/run/read_explanation.cpp
   report/run/run_comparison.cpp
   report/run/run_file.cpp

@@ -72,6 +72,8 @@ class Algorithm {
   virtual bool has_converged() const { return false; }
   // Whether it can train with [train] task_loss = "sigmoid_cross_entropy", and so on multi-label data.
   virtual bool takes_sigmoid_loss() const { return false; }
+  // Whether its task loss is LossStep::task_loss(), which has the weights of [train] class_weights.
+  virtual bool takes_class_weights() const { return false; }
 
   // Called after the last step. Returns whether what weight_average() is now are the weights to save as best.
   virtual bool finish() { return false; }

@@ -22,6 +22,7 @@ struct AlgorithmContext {
   at::Tensor super_classes;           // [K,E]: guidance of the routers (eval/guidance.h); undefined without
   std::shared_ptr<ImageModel> model;  // the one that is trained, evaluated and saved
   dist::GroupPtr group = std::make_shared<dist::Group>();  // the processes that train it
+  at::Tensor class_weights = {};                           // [K] fp64 (class_weights.h); undefined: none
 };
 
 // The parameters to optimise, as set in [train] freeze, no_decay and param_groups. Sets requires_grad to false on

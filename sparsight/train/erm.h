@@ -19,6 +19,7 @@ class Erm : public Algorithm {
   void load_state(const AlgorithmState& state) override { weights_.load_state(state); }
   WeightAverage* weight_average() override { return weights_.average(); }
   bool takes_sigmoid_loss() const override { return true; }
+  bool takes_class_weights() const override { return true; }
 
  protected:
   WeightUpdate& weights() { return weights_; }

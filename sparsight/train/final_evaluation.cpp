@@ -2,8 +2,10 @@
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/machine.h"
+#include "sparsight/eval/confused_images.h"
 #include "sparsight/eval/evaluate.h"
 #include "sparsight/moe/setting_schedule.h"
+#include "sparsight/report/run/confused_file.h"
 #include "sparsight/train/trainer.h"
 
 namespace sparsight {
@@ -73,11 +75,14 @@ void Trainer::final_evaluation(bool has_result) {
   apply_setting_schedules(*setup_.model, setup_.setting_schedules, progress_at(progress_.best_step));
   if (has_result) evaluate_result();
   if (stopped()) return;
-  const Evaluation evaluation = evaluate_model(*setup_.test_loader, "test");
+  ConfusedImages confused(task_loss_named(setup_.train.task_loss, setup_.data));
+  const Evaluation evaluation = evaluate_model(*setup_.test_loader, "test", {&confused});
   if (stopped()) return;
   Json line = metrics_line(evaluation, "test", evaluated_weights(), progress_.best_step, epoch());
   if (averaged) line["reported"] = true;
   if (tests_on_validation()) line.update({{"same_as", "val"}, {"missing_split", setup_.missing_split}});
+  if (setup_.group->leads() && !evaluation.multi_label)
+    write_confused(folder_.confused(), confused, setup_.test_loader->data(), line);
   metrics_->write(line);
   if (tests_on_validation()) {
     const bool validates_on_test = setup_.missing_split == "validation";

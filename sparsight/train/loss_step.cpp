@@ -67,9 +67,13 @@ ModelOutput LossStep::forward(const Batch& batch, const at::Tensor& images, int6
        .taps = taps});
 }
 
+at::Tensor LossStep::task_loss(const at::Tensor& logits, const Batch& batch) const {
+  return sparsight::task_loss(logits, batch, task_loss_, context_.class_weights);
+}
+
 void LossStep::add(const Batch& batch) {
   const ModelOutput output = forward(batch, batch.images);
-  add(batch, {output}, task_loss(output.logits, batch, task_loss_));
+  add(batch, {output}, task_loss(output.logits, batch));
 }
 
 void LossStep::add(const Batch& batch, const std::vector<ModelOutput>& passes, const at::Tensor& task,

@@ -26,6 +26,9 @@ class LossStep {
   ModelOutput forward(const Batch& batch, const at::Tensor& images, int64_t first = 0,
                       const std::vector<std::string>& taps = {}) const;
 
+  // The task loss of [train] with its class weights, [].
+  at::Tensor task_loss(const at::Tensor& logits, const Batch& batch) const;
+
   // Adds the gradients of a batch, with the task loss of [train].
   void add(const Batch& batch);
   // The same for passes over the batch that were made before, with a task loss of their own, []. Auxiliary losses are

@@ -1,4 +1,5 @@
 light_sources(
+  train/class_weights.cpp
   train/minibatches.cpp
   train/named_means.cpp
   train/training_progress.cpp)

@@ -102,8 +102,12 @@ int64_t batches_per_rank(const RunFolder& folder, int64_t configured, int64_t ra
 // train.accumulate follows from the number of ranks (batches_per_rank), and which rank has which experts may change as
 // that number does, and the form of checkpoints at any time.
 void check_unchanged(const Json& config, const RunFolder& folder) {
-  const Json now = config.flatten(), before = last_metadata(folder, "config").flatten();
+  const Json saved = last_metadata(folder, "config"), before = saved.flatten(), now = config.flatten();
   std::vector<std::string> changes;
+  const Json &weights = member(member(config, "train"), "class_weights"),
+             &earlier = member(member(saved, "train"), "class_weights");
+  if (!earlier.is_null() && earlier.type() != weights.type())  // a word and a list have no key in common
+    changes.push_back(cat("train/class_weights is ", weights.dump(), ", was ", earlier.dump()));
   for (const auto& [key, value] : now.items())
     if (before.contains(key) && before[key] != value && key != "/train/on_nan" && key != "/train/accumulate" &&
         key != "/dist/expert_parallel" && key != "/dist/checkpoint_parts" &&

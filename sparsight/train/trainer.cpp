@@ -178,11 +178,12 @@ bool Trainer::out_of_patience() const {
 }
 
 // Evaluates the algorithm's predictions with the model's current weights.
-Evaluation Trainer::evaluate_model(Loader& loader, const std::string& title) {
+Evaluation Trainer::evaluate_model(Loader& loader, const std::string& title, std::vector<EvaluationObserver*> more) {
   RouterMeasures measures(guiding_super_classes(setup_.config, setup_.data), expert_weights(*setup_.model));
+  more.push_back(&measures);
   Evaluation evaluation = evaluate([this](const ModelInput& input) { return setup_.algorithm->predict(input); }, loader,
                                    setup_.shape.classes, task_loss_named(setup_.train.task_loss, setup_.data), bf16_,
-                                   title, {&measures}, *setup_.group, /*together=*/!spread_.empty());
+                                   title, std::move(more), *setup_.group, /*together=*/!spread_.empty());
   measures.put_into(evaluation);
   evaluation.peak_bytes = memory_.end_phase();
   return evaluation;

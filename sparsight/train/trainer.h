@@ -46,7 +46,8 @@ class Trainer {
   bool evaluation_due() const;
   bool checkpoint_due() const;
   bool lacks_checkpoint(const std::string& name) const;  // whether some rank does
-  Evaluation evaluate_model(Loader& loader, const std::string& title);
+  // more: observers of each batch.
+  Evaluation evaluate_model(Loader& loader, const std::string& title, std::vector<EvaluationObserver*> more = {});
   std::string evaluated_weights() const;
   void evaluate_and_keep_best();
   void save_evaluated();

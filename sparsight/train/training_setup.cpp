@@ -19,6 +19,7 @@
 #include "sparsight/models/spread_experts.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/nn/parameter_memory.h"
+#include "sparsight/train/class_weights.h"
 #include "sparsight/train/dense_agreement.h"
 #include "sparsight/train/initial_weights.h"
 
@@ -139,6 +140,13 @@ void check_task_loss(const TrainingSetup& setup) {
              "; use algorithm.name = \"erm\"");
 }
 
+void check_class_weights(const TrainingSetup& setup) {
+  if (setup.train.class_weights == "none" || setup.algorithm->takes_class_weights()) return;
+  fail_usage("algorithm.name = \"", setup.config.at("algorithm").at("name").get<std::string>(),
+             "\" has losses of its own, which take no train.class_weights; leave them out, or use algorithm.name = "
+             "\"erm\"");
+}
+
 void check_ranks(const TrainingSetup& setup) {
   const std::string name = setup.config.at("algorithm").at("name").get<std::string>();
   const AlgorithmFacts facts = algorithms().facts(name);
@@ -186,11 +194,13 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh, const DataSp
 
   const at::Tensor super_classes = guidance(resolved, setup.data);
   check_ranks(setup);
+  const at::Tensor class_weights = training_class_weights(setup.train, *splits.train);
   make_training_model(setup, expert_ranks(resolved, group), fresh, *splits.train, eval_transforms);
-  setup.algorithm = make_component(
-      algorithms(), resolved, "algorithm",
-      AlgorithmContext{setup.config, setup.run, setup.train, setup.data, super_classes, setup.model, group});
+  setup.algorithm = make_component(algorithms(), resolved, "algorithm",
+                                   AlgorithmContext{setup.config, setup.run, setup.train, setup.data, super_classes,
+                                                    setup.model, group, class_weights});
   check_task_loss(setup);
+  check_class_weights(setup);
   setup.length = training_length(setup.train, batches_per_epoch(setup.train_loaders), group->size());
   setup.schedule = make_component(schedules(), resolved, "schedule", setup.length);
   setup.setting_schedules = read_setting_schedules(resolved);

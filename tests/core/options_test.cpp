@@ -20,6 +20,7 @@ struct EverythingOptions {
   std::vector<double> mean{0.5};
   std::vector<std::string> frozen;
   Json transforms;
+  Json class_weights = "none";
 
   void declare(OptionSet& set) {
     set.flag("nesterov", &nesterov, "Nesterov's variant");
@@ -31,6 +32,7 @@ struct EverythingOptions {
     set.floats("mean", &mean, {}, "mean");
     set.strings("frozen", &frozen, "names");
     set.tables("transforms", &transforms, "pipeline");
+    set.choice_or_floats("class_weights", &class_weights, {"none", "balanced"}, {0, 10}, "weights");
   }
 };
 
@@ -49,7 +51,8 @@ TEST(Options, DefaultsAreWhatTheVariablesHold) {
   OptionSet set;
   options.declare(set);
   const Json expected = Json::parse(R"({"nesterov": false, "epochs": 10, "momentum": 0.9, "root": "",
-    "schedule": "cosine", "steps": [30, 60], "mean": [0.5], "frozen": [], "transforms": []})");
+    "schedule": "cosine", "steps": [30, 60], "mean": [0.5], "frozen": [], "transforms": [],
+    "class_weights": "none"})");
   EXPECT_EQ(values(set), expected);
 }
 
@@ -71,6 +74,24 @@ TEST(Options, AnIntegerIsAlsoANumber) {
   options.declare(set);
   assign(set, Json{{"momentum", 1}}, "train");
   EXPECT_DOUBLE_EQ(options.momentum, 1.0);
+}
+
+TEST(Options, AWordOrAListOfNumbers) {
+  EverythingOptions options;
+  OptionSet set;
+  options.declare(set);
+  assign(set, Json{{"class_weights", "balanced"}}, "train");
+  EXPECT_EQ(options.class_weights, "balanced");
+  assign(set, Json::parse(R"({"class_weights": [1, 0.5]})"), "train");
+  EXPECT_EQ(options.class_weights.dump(), "[1.0,0.5]");
+  EXPECT_EQ(set.find("class_weights")->type, "string or list of floats");
+  EXPECT_EQ(set.find("class_weights")->allowed, "none | balanced | numbers, 0 to 10");
+  EXPECT_EQ(complaint({{"class_weights", "balance"}}),
+            "train.class_weights must be one of none, balanced, got \"balance\"; did you mean \"balanced\"?");
+  EXPECT_EQ(complaint({{"class_weights", 3}}),
+            "train.class_weights must be one of none, balanced, or a list of numbers, got an integer: 3");
+  for (const char* bad : {"[-1]", "[11]", "[\"a\"]", "[null]"})
+    EXPECT_NE(complaint({{"class_weights", Json::parse(bad)}}), "") << bad;
 }
 
 TEST(Options, UnknownKeyNamesTheNearest) {

@@ -63,6 +63,30 @@ TEST_F(EvalVerb, AgreesWithTheTestOfTheTraining) {
   EXPECT_FALSE(best.contains("epoch"));
 }
 
+// The file is that of the training, up to the rounding of its program.
+TEST_F(EvalVerb, WritesTheConfusedImagesOfARunAsTrained) {
+  const std::string file = run() + "/confused.json", before = read_file(file, 1 << 24);
+  const ProgramResult written = eval(run(), {"--confused"});
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  const Json one = Json::parse(before), two = Json::parse(read_file(file, 1 << 24));
+  for (const char* const key : {"split", "step", "weights", "images"}) EXPECT_EQ(one[key], two[key]) << key;
+  ASSERT_EQ(one["cells"].size(), two["cells"].size());
+  EXPECT_GT(one["cells"].size(), 0u);
+  for (size_t i = 0; i < one["cells"].size(); ++i) {
+    EXPECT_EQ(one["cells"][i]["images"], two["cells"][i]["images"]);
+    EXPECT_EQ(one["cells"][i]["confused"][0]["picture"].get<std::string>().substr(0, 22), "data:image/png;base64,");
+  }
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"--set", "router.eval_k=1"},
+                                               {"--flip"},
+                                               {"--corrupt", "fog"},
+                                               {"--weights", "bf16"}}) {
+    std::vector<std::string> arguments{"--confused"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    EXPECT_EQ(eval(run(), arguments).exit_code, 2) << more[0];
+  }
+  EXPECT_EQ(eval(run() + "/checkpoints/best.safetensors", {"--confused"}).exit_code, 1) << "no run folder";
+}
+
 // Routings are those of the images themselves.
 TEST_F(EvalVerb, AveragesOverMirrorImages) {
   const Json alone = result(), both = result({"--flip"});

@@ -101,6 +101,9 @@ INSTANTIATE_TEST_SUITE_P(
         // A checkpoint is due at other times on each rank, and all write it.
         Case{"sharded_by_time",
              {"dist.shard_optimizer=true", "train.checkpoint_every=0", "train.checkpoint_minutes=0.0005"}},
+        Case{"class_weights",
+             {"train.class_weights=[1,3,0.5,2]", "transforms.mixup=0.4", "transforms.label_smoothing=0.1"}},
+        Case{"balanced_classes", {"train.class_weights=balanced"}},
         Case{"domains", {"loader.per_domain=true", "loader.batch=8"}}),
     [](const auto& test) { return test.param.name; });
 

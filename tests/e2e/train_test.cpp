@@ -35,7 +35,7 @@ TEST(Train, WritesAWholeRunFolder) {
   const ProgramResult result = train_tiny(folder, run);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   for (const char* name : {"config.toml", "env.json", "metrics.jsonl", "checkpoints/last.safetensors",
-                           "checkpoints/best.safetensors", "report.html", "done"})
+                           "checkpoints/best.safetensors", "confused.json", "report.html", "done"})
     EXPECT_TRUE(fs::exists(run + "/" + name)) << name;
   EXPECT_NE(result.out.find("blocks.1.mlp"), std::string::npos) << result.out;  // per-expert load
   EXPECT_NE(result.out.find("  class "), std::string::npos) << result.out;      // accuracy by class
@@ -187,6 +187,30 @@ TEST(Train, CtrlCWritesACheckpointAndSaysHowToResume) {
   EXPECT_FALSE(fs::exists(run + "/done"));
   ASSERT_EQ(run_program({"train", "--resume", run}).exit_code, 0);
   expect_same_run(unbroken, run);
+}
+
+TEST(Train, ClassWeightsAreASettingOfTheRun) {
+  TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  ASSERT_EQ(train_tiny(folder, run, {"--set", "train.class_weights=[1,0,4,1]", "--set", "train.max_steps=3"}).exit_code,
+            0);
+  EXPECT_NE(read_file(run + "/config.toml", 1 << 20).find("class_weights = [1.0, 0.0, 4.0, 1.0]"), std::string::npos);
+  const auto refused = [&](const std::vector<std::string>& more) {
+    const ProgramResult result = train_tiny(folder, folder.path("refused"), more);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    return result.err;
+  };
+  EXPECT_NE(refused({"--set", "train.class_weights=[1,2]"}).find("has 2 numbers, but the data has 4 classes"),
+            std::string::npos);
+  EXPECT_NE(refused({"--set", "train.class_weights=balanced", "--set", "train.task_loss=sigmoid_cross_entropy"})
+                .find("weigh the classes of a softmax"),
+            std::string::npos);
+  EXPECT_NE(refused({"--set", "train.class_weights=[nan,1,1,1]"}).find("must be finite"), std::string::npos);
+  EXPECT_NE(
+      refused({"--set", "train.class_weights=balanced", "--set", "algorithm.name=irm", "--set",
+               "data.domains=[\"clean\",\"sketch\"]", "--set", "loader.per_domain=true", "--set", "loader.batch=8"})
+          .find("take no train.class_weights"),
+      std::string::npos);
 }
 
 // One batch of 32, two of 16 or four of 8: the same images get the same router noise, dropout and drop path, so steps

@@ -1,9 +1,11 @@
 light_tests(
   eval/compare_records_test.cpp
+  eval/confused_images_test.cpp
   eval/records_test.cpp
   eval/statistics_test.cpp
   eval/task_loss_test.cpp)
 torch_tests(
+  eval/class_weighted_loss_test.cpp
   eval/guidance_test.cpp
   eval/mirrored_view_test.cpp
   eval/superclass_division_test.cpp

@@ -32,6 +32,13 @@ TEST(PredictionCharts, TheMatrixHasEachPairOfClassesThatOccurred) {
   EXPECT_EQ(charts[1].spec["layer"][1]["data"]["values"][0]["accuracy"], 0.8);
 }
 
+TEST(PredictionCharts, TheMatrixSaysWhereItsCellsOpenPhotos) {
+  EXPECT_FALSE(prediction_charts(record())[0].spec.contains("usermeta"));
+  const Chart matrix = prediction_charts(record(), /*photos=*/true)[0];
+  EXPECT_EQ(matrix.spec["usermeta"], Json({{"photos", true}}));
+  EXPECT_NE(matrix.note.find("Click a cell for its photos"), std::string::npos);
+}
+
 TEST(PredictionCharts, AreLeftOutWhereTheRecordHasNoNumbers) {
   EXPECT_TRUE(prediction_charts(Json()).empty());
   EXPECT_TRUE(prediction_charts(Json::parse(R"({"cells": 3, "confusions": {}, "calibration": []})")).empty());

@@ -47,6 +47,18 @@ TEST_F(ReportBrowser, DrawsManyExperts) {
   expect_clean(open_report(one + two, ""), 6);
 }
 
+TEST_F(ReportBrowser, DrawsSeveralRuns) {
+  const std::string hostile = "</script><img src=x onerror=document.title='owned'>";
+  std::vector<std::string> runs;
+  for (const std::string name : {"a", "b", "c"})
+    runs.push_back(testing::write_run(folder_, name, testing::lines(testing::usual_records()),
+                                      "[data]\nname = \"" + hostile + name + "\"\n"));
+  const BrowserPage page =
+      testing::open_in_browser(browser_, write_overlaid_report(runs, folder_.path("comparison.html")));
+  expect_clean(page, 5);  // loss and accuracy of training and validation, learning rate
+  EXPECT_NE(page.dom.find("<title>Runs - Sparsight report</title>"), std::string::npos);
+}
+
 TEST_F(ReportBrowser, HostileTextStaysText) {
   const std::string attack =
       "</script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>";

@@ -8,10 +8,12 @@ light_tests(
   report/report_browser_test.cpp
   report/report_test.cpp
   report/run/collapse_test.cpp
+  report/run/confused_file_test.cpp
   report/run/cost_table_test.cpp
   report/run/expert_map_sections_test.cpp
   report/run/experts_per_token_test.cpp
   report/run/explain_folder_test.cpp
+  report/run/overlaid_runs_test.cpp
   report/run/run_comparison_test.cpp
   report/run/run_metrics_test.cpp
   report/run/superclass_folder_test.cpp

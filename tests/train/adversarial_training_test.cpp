@@ -112,6 +112,18 @@ TEST(PgdTraining, A31_AttacksAtTheCurrentWeightsAndUpdatesOnTheAttackedBatch) {
   EXPECT_NEAR(at(model.trained[1], 2), .5 - e, 1e-6);
 }
 
+// Class 0 has weight 0, so that only the image of class 1 counts, alone: w <- w + s(-w . x) x, with w = (1, 0, 0, 0),
+// x = (1, 0, 1, 0) and s(-1) = .268941.
+TEST(Erm, TrainsWithClassWeights) {
+  LinearCase setup = linear_setup({1, 0, 0, 0});
+  setup.context.class_weights = torch::tensor({0.0, 1.0}, torch::kDouble);
+  const auto algorithm = make("erm", setup);
+  EXPECT_TRUE(algorithm->takes_class_weights());
+  update(*algorithm, labelled_batch({1, 0, 1, 0, 0, 1, 0, 0}, {1, 0}));
+  const double expected[] = {1.268941, 0, .268941, 0};
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(at(setup.model->w, i), expected[i], 1e-6);
+}
+
 // The recipe of the paper's fine-tuning: rate .03 after 500 steps of linear warm-up, cosine to 1e-5 at step 10,000.
 TEST(PgdTraining, A31_TheScheduleHitsItsNumbers) {
   const Schedule schedule = schedules().make("cosine", Json{{"warmup_epochs", 5}, {"final_factor", 1e-5 / .03}},

@@ -1,4 +1,5 @@
 light_tests(
+  train/class_weights_test.cpp
   train/minibatches_test.cpp
   train/named_means_test.cpp
   train/training_progress_test.cpp)

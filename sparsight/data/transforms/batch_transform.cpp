@@ -62,6 +62,7 @@ void BatchTransform::operator()(Batch& batch, RandomStream& random) const {
       batch.images = batch.images.lerp(at::flip(batch.images, {0}), 1 - keep);
     }
     targets = targets.lerp(at::flip(targets, {0}), 1 - keep);
+    batch.mixed = true;
   }
   batch.targets = targets;
 }

@@ -13,8 +13,8 @@ class BatchTransform {
   BatchTransform() = default;  // does nothing
   BatchTransform(const TransformOptions& options, int64_t classes);
 
-  // Changes batch.images and sets batch.targets ([B,K] fp32; rows sum to 1, of multi-label data to about the number of
-  // labels). Image i is mixed with image B-1-i.
+  // Changes batch.images and sets batch.mixed and batch.targets ([B,K] fp32; rows sum to 1, of multi-label data to
+  // about the number of labels). Image i is mixed with image B-1-i.
   void operator()(Batch& batch, RandomStream& random) const;
 
  private:

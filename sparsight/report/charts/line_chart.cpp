@@ -6,8 +6,10 @@ namespace sparsight {
 
 namespace {
 
-// The Okabe-Ito palette, adjusted for contrast on both light and dark pages.
-constexpr const char* kLineColours[] = {"#1f83c6", "#e0651a", "#12a57d", "#c76d9f", "#d99a00", "#56b4e9", "#8a8a8a"};
+// The Okabe-Ito palette, adjusted for contrast on both light and dark pages, and three more for as many runs as a page
+// has.
+constexpr const char* kLineColours[] = {"#1f83c6", "#e0651a", "#12a57d", "#c76d9f", "#d99a00",
+                                        "#56b4e9", "#8a8a8a", "#8f6fd1", "#a3703d", "#d64550"};
 
 std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<double, double>>& points) {
   const size_t run = (points.size() + kMaxPoints - 1) / kMaxPoints;

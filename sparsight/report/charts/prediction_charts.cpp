@@ -99,12 +99,17 @@ Json reliability_chart(const Json& eval) {
 
 }  // namespace
 
-std::vector<Chart> prediction_charts(const Json& eval) {
+std::vector<Chart> prediction_charts(const Json& eval, bool photos) {
   std::vector<Chart> charts;
   const auto add = [&](const std::string& title, const std::string& note, Json spec) {
     if (!spec.is_null()) charts.push_back({title, note, std::move(spec)});
   };
-  add("Confusion matrix", "Colours: share of a true class's images. Hover for numbers.", confusion_chart(eval));
+  Json matrix = confusion_chart(eval);
+  if (photos && !matrix.is_null()) matrix["usermeta"] = {{"photos", true}};  // for charts.js; Vega-Lite ignores it
+  add("Confusion matrix",
+      cat("Colours: share of a true class's images. Hover for numbers.",
+          photos ? " Click a cell for its photos, or go to it with Tab and the arrow keys and press Enter." : ""),
+      std::move(matrix));
   add("Calibration",
       cat("Accuracy of the images in each interval of confidence; on the dashed line they are equal. Expected "
           "calibration error: ",

@@ -33,10 +33,11 @@
     for (const holder of document.querySelectorAll("[data-chart]")) {
       try {
         const spec = specs[Number(holder.dataset.chart)];
-        await vegaEmbed(holder, spec, {
+        const drawing = await vegaEmbed(holder, spec, {
           mode: "vega-lite", renderer: "svg", ast: true, config: config, tooltip: { theme: dark.matches ? "dark" : "light" },
           actions: { export: true, source: false, compiled: false, editor: false },
         });
+        if (spec.usermeta && spec.usermeta.photos) window.sparsightPhotos(holder, drawing.view);
         drawn += 1;
       } catch (error) {
         holder.textContent = "This chart could not be drawn.";

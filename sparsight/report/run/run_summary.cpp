@@ -7,6 +7,7 @@
 #include "sparsight/core/toml.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/run_folder.h"
+#include "sparsight/report/run/confused_file.h"
 #include "sparsight/report/run/read_explanation.h"
 #include "sparsight/report/run/run_file.h"
 
@@ -49,6 +50,7 @@ RunSummary read_run_summary(const std::string& path) {
   attempt(run.warnings, [&] { read_checkpoint_data(folder, run); });
   run.explain = read_explanation(path, "explain", run);
   run.explain_images = read_explanation(path, "explain_images", run);
+  run.confused = read_confused(path, final_eval(run.log, false), run.warnings);
   run.attacks = read_attacks(path, run.warnings);
   return run;
 }

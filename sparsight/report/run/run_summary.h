@@ -42,6 +42,7 @@ struct RunSummary {
   std::vector<int64_t> super_class_of;     // of each class, or empty
   ExplainSummary explain;                  // of the run's dataset
   ExplainSummary explain_images;           // of given images
+  Json confused;                           // cells of the final evaluation (confused_file.h), or null
   std::vector<ShownAttack> attacks;        // those in attacks/
   std::vector<std::string> warnings;       // what was missing or damaged
 };

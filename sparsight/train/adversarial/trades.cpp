@@ -66,7 +66,8 @@ UpdateResult Trades::update(Minibatches& minibatches, const UpdateContext& conte
     clean_accuracy.add("clean_accuracy", static_cast<double>(count_correct(clean.logits.detach(), batch.labels)),
                        static_cast<double>(batch.labels.size(0)));
     const at::Tensor divergence = divergence_under_attack(clean.logits, adversarial.logits);
-    step.add(batch, {clean, adversarial}, task_loss(clean.logits, batch) + options_.beta * divergence, clean_accuracy);
+    step.add(batch, {clean, adversarial}, step.task_loss(clean.logits, batch) + options_.beta * divergence,
+             clean_accuracy);
   }
   return step.finish();
 }

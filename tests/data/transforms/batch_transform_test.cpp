@@ -42,6 +42,7 @@ TEST(BatchTransform, SmoothsLabelsByHand) {
   EXPECT_NEAR(batch.targets[0][0].item<float>(), 0.8, 1e-6);
   EXPECT_NEAR(batch.targets[0][1].item<float>(), 0.1, 1e-6);
   EXPECT_NEAR(batch.targets[1][2].item<float>(), 0.8, 1e-6);
+  EXPECT_FALSE(batch.mixed);
 }
 
 TEST(BatchTransform, MixesTargetsLikeImages) {
@@ -49,6 +50,7 @@ TEST(BatchTransform, MixesTargetsLikeImages) {
     Batch batch = black_and_white(4);
     RandomStream random(seed, "test");
     BatchTransform(options(0.8, 0, 0), 3)(batch, random);
+    EXPECT_TRUE(batch.mixed);
     // The fraction of white in the black image equals class 2's part of its target.
     EXPECT_NEAR(batch.images[0][0][0][0].item<float>(), batch.targets[0][2].item<float>(), 1e-6);
     EXPECT_NEAR(batch.targets[0].sum().item<float>(), 1, 1e-6);
