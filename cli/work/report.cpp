@@ -4,6 +4,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"

@@ -12,7 +12,7 @@
 namespace sparsight::confused_images_test {
 namespace {
 
-// An image of class 0 of K = 3 whose logits are (0, z, -9); `first`: its index in the split.
+// Images of class `label` of K = 3, each with the logits (0, z, -9). first: the index of the first one in the split.
 void observe(ConfusedImages& images, const std::vector<float>& z, int64_t first, int64_t label = 0) {
   Batch batch;
   const auto count = static_cast<int64_t>(z.size());

@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxTransferBytes = 16 << 20;
 constexpr double kPixelRounding = 1e-5;  // of an image in fp32, in the range 0..1
+constexpr double kValueRounding = 1e-6;  // of each of its values, whose sum the norm l1 is
 
 AttackRequest attack_on_source(const AttackRequest& request, const std::string& source) {
   AttackRequest attack = request;
@@ -104,7 +105,8 @@ class Evaluated {
 
   void add(const AttackBatch& batch, const FooledImages& fooled) {
     const at::Tensor pixels = fooled.pixels.to(batch.pixels.scalar_type()), &label = fooled.label;
-    const double bound = plan_.threat.epsilon * (1 + kPixelRounding) + kPixelRounding;
+    const double summed = plan_.threat.norm == Norm::l1 ? static_cast<double>(batch.pixels[0].numel()) : 0;
+    const double bound = plan_.threat.epsilon * (1 + kPixelRounding) + kPixelRounding + summed * kValueRounding;
     // Not within the bound rather than beyond it: NaN is neither.
     if (!label.equal(batch.labels.label) || !(largest_perturbation(pixels, batch.pixels, plan_.threat.norm) <= bound))
       fail(

@@ -7,6 +7,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/report/attack/attack_example_files.h"
 #include "sparsight/report/attack/attack_text.h"
