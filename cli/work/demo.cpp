@@ -73,7 +73,7 @@ void run_demo(const DemoArguments& arguments) {
   run_explain(explain);
   if (arguments.with_dense) {
     ReportArguments report;
-    report.run = arguments.out;
+    report.runs = {arguments.out};
     report.baselines = {train_dense(arguments)};
     report.format = "table";
     run_report(report);

@@ -26,7 +26,8 @@ void write_text(const ReportArguments& arguments, const std::string& text) {
 
 void write_robustbench(const ReportArguments& arguments) {
   const RobustBenchFields fields = parse_robustbench_fields(arguments.fields);
-  const RobustBenchEntry entry = robustbench_entry(read_autoattack(arguments.runs.at(0)), fields, arguments.any_epsilon);
+  const RobustBenchEntry entry =
+      robustbench_entry(read_autoattack(arguments.runs.at(0)), fields, arguments.any_epsilon);
   write_text(arguments, json_text(entry.info, 2) + "\n");
   log_info("for the folder ", entry.folder, " of RobustBench");
   if (!entry.empty.empty())

@@ -88,15 +88,16 @@ AttackRequest read_request(const Json& json, const Tensor& pixels) {
 }
 
 // What an attack that measures distances says of them: distances_json() with "per_image", null where none was found.
-Json measured_distances(const CascadeResult& result, const AttackPlan& plan) {
-  std::vector<double> correct;
+Json measured_distances(const CascadeResult& result, const AttackPlan& plan, const Tensor& labels) {
+  const Tensor counted = result.target.defined() ? labels.ne(result.target) : result.clean;
+  std::vector<double> distances;
   Json all = Json::array();
   for (int64_t i = 0; i < result.distance.size(0); ++i) {
     const double distance = result.distance[i].item<double>();
     all.push_back(std::isfinite(distance) ? Json(distance) : Json());
-    if (result.clean[i].item<bool>()) correct.push_back(distance);
+    if (counted[i].item<bool>()) distances.push_back(distance);
   }
-  Json json = distances_json(std::move(correct), measures_beyond_epsilon(plan));
+  Json json = distances_json(std::move(distances), measures_beyond_epsilon(plan));
   json["per_image"] = std::move(all);
   return json;
 }
@@ -195,7 +196,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, std::string> attack(Text requ
   report["attack"] = request.attack;
   report["notes"] = plan.notes;
   report_target(report, plan, result, labels);
-  if (result.distance.defined()) report["distances"] = measured_distances(result, plan);
+  if (result.distance.defined()) report["distances"] = measured_distances(result, plan, labels);
   if (!result.target.defined()) result.target = at::arange(0, at::kLong);
   return {result.pixels, result.clean, result.robust, result.stage, result.target, json_text(report)};
 }

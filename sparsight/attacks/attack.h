@@ -38,8 +38,8 @@ struct AttackResult {
   AttackCost cost;            // of the attack and of that classification
   at::Tensor withstood = {};  // [B] bool: withstands_attack(); the same as `correct` but for a targeted attack
   at::Tensor target = {};     // [B] int64: the classes of a targeted attack; undefined for others
-  at::Tensor distance = {};   // of attacks that measure distances: [B] fp64, the norm of the smallest perturbation found
-                              // that fools the model, 0 where the image does, infinite where none was found
+  at::Tensor distance = {};  // of attacks that measure distances: [B] fp64, the norm of the smallest perturbation found
+                             // that fools the model, 0 where the image does, infinite where none was found
 };
 
 // What an attack finds.

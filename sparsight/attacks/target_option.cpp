@@ -53,6 +53,7 @@ bool is_one_class(const std::string& target) {
 at::Tensor chosen_targets(const std::string& target, const AttackBatch& batch, const at::Tensor& logits,
                           uint64_t seed) {
   const int64_t classes = logits.size(1);
+  if (classes < 2) fail_usage("a targeted attack moves images to another class, but the model has ", classes);
   if (target == kLeastLikely) return target_classes(logits, classes - 1, batch.labels.label).select(1, -1).contiguous();
   if (target == kRandomClass) return random_targets(batch, classes, seed);
   return at::full_like(batch.labels.label, target_number(target, classes));

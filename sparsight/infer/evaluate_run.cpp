@@ -44,10 +44,11 @@ void check_confused_options(const EvaluateRunOptions& options) {
   RunFolder::open(options.path);
   const bool other_settings = std::ranges::any_of(
       options.overrides, [](const std::string& override) { return !override.starts_with("data.root="); });
-  if (other_settings || options.flip || !options.routing.empty() || !options.weights.empty())
+  if (other_settings || options.flip || !options.routing.empty() || !options.weights.empty() ||
+      options.split != "test" || !options.checkpoint.empty())
     fail_usage(
-        "--confused is of the model as it was trained, beside whose results the report shows it; leave out --set, "
-        "--flip, --routing and --weights");
+        "--confused is of the test split and the model as it was trained, beside whose results the report shows it; "
+        "leave out --split, --checkpoint, --set, --flip, --routing and --weights");
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ Json config_with_experts(Json config, const std::map<std::string, int64_t>& expe
   Json changed = Json::array();
   for (const auto& [path, count] : experts) {
     const auto block = numbered_path(path);
-    if (!block || block->number >= blocks)
+    if (!block || block->before != "blocks." || block->number >= blocks)  // others count in another way
       fail("the layers would be left with ", fewest, " to ", most, " experts, and ", path,
            " is no block, for which [[moe.layer]] could say so; remove as many experts from each layer");
     const int64_t earlier = entry_of[static_cast<size_t>(block->number)];

@@ -38,7 +38,8 @@ std::map<std::string, at::Tensor> largest_activations(ImageModel& model, const s
 
 at::Tensor smoothing_factors(const at::Tensor& activations, const at::Tensor& weights, double strength) {
   const at::Tensor factors = activations.pow(strength) / weights.pow(1 - strength);
-  return at::where((activations > 0) & (weights > 0), factors, at::ones_like(factors));
+  return at::where((activations > 0) & (weights > 0) & at::isfinite(factors) & (factors > 0), factors,
+                   at::ones_like(factors));
 }
 
 int64_t smooth_channels(ImageModel& model, const std::vector<at::Tensor>& images, double strength) {

@@ -10,7 +10,7 @@
 namespace sparsight {
 
 // Equation 4: factor_j = activation_j^strength / weight_j^(1-strength), where both are the largest magnitudes of
-// channel j, [D]; 1 where one of them is 0.
+// channel j, [D]; 1 where one of them is 0, or the factor is no positive number of fp32.
 at::Tensor smoothing_factors(const at::Tensor& activations, const at::Tensor& weights, double strength);
 
 // Changes the weights of all norms and linear layers that HasNormedLinears tells. images: batches [B,C,H,W], pixels in

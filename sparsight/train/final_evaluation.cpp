@@ -81,9 +81,9 @@ void Trainer::final_evaluation(bool has_result) {
   Json line = metrics_line(evaluation, "test", evaluated_weights(), progress_.best_step, epoch());
   if (averaged) line["reported"] = true;
   if (tests_on_validation()) line.update({{"same_as", "val"}, {"missing_split", setup_.missing_split}});
+  metrics_->write(line);
   if (setup_.group->leads() && !evaluation.multi_label)
     write_confused(folder_.confused(), confused, setup_.test_loader->data(), line);
-  metrics_->write(line);
   if (tests_on_validation()) {
     const bool validates_on_test = setup_.missing_split == "validation";
     const std::string text =

@@ -104,9 +104,10 @@ int64_t batches_per_rank(const RunFolder& folder, int64_t configured, int64_t ra
 void check_unchanged(const Json& config, const RunFolder& folder) {
   const Json saved = last_metadata(folder, "config"), before = saved.flatten(), now = config.flatten();
   std::vector<std::string> changes;
-  const Json &weights = member(member(config, "train"), "class_weights"),
-             &earlier = member(member(saved, "train"), "class_weights");
-  if (!earlier.is_null() && earlier.type() != weights.type())  // a word and a list have no key in common
+  const Json& weights = member(member(config, "train"), "class_weights");
+  Json earlier = member(member(saved, "train"), "class_weights");
+  if (earlier.is_null()) earlier = "none";  // runs from before there was a choice
+  if (earlier.type() != weights.type() || (weights.is_string() && earlier != weights))  // a list has other keys
     changes.push_back(cat("train/class_weights is ", weights.dump(), ", was ", earlier.dump()));
   for (const auto& [key, value] : now.items())
     if (before.contains(key) && before[key] != value && key != "/train/on_nan" && key != "/train/accumulate" &&

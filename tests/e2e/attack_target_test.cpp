@@ -105,6 +105,22 @@ TEST_F(AttackTarget, AFolderIsOfOneTarget) {
   expect_failure(attack(old + " --target 2"), 1, "settings.target = \"none\", not \"2\"");
 }
 
+// Neither had pgd and fab their newer settings: a finished attack of an older index is printed again.
+TEST_F(AttackTarget, AFolderFromBeforeASettingWasAddedIsReadAgain) {
+  for (const auto& [name, setting] : {std::pair<std::string, std::string>{"pgd", "sparsity"}, {"fab", "distances"}}) {
+    const std::string old =
+        "--attack " + name + " --eps 8/255 --images 4 --set attack.steps=2 --out " + at("old_" + name);
+    result(old);
+    Json index = unchecked_json(bytes(at("old_" + name + "/attack.json")));
+    Json& settings = index["identity"]["attack"]["stages"][0]["settings"];
+    ASSERT_EQ(settings.erase(setting), 1u) << index;
+    ASSERT_EQ(settings.erase("target"), 1u) << index;
+    write_file_atomically(at("old_" + name + "/attack.json"), index.dump(2));
+    EXPECT_EQ(result(old)["images"], 4);
+    expect_failure(attack(old + " --set attack.restarts=2"), 1, "settings.restarts = 1, not 2");
+  }
+}
+
 TEST_F(AttackTarget, CurvesRiseInTheSuccessRate) {
   const Json curve = result("--attack pgd --eps 4/255,32/255 --set attack.steps=6 --target 3 --out " + at("curve"));
   EXPECT_EQ(curve["target"]["name"], "spiral");

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "sparsight/core/error.h"
 #include "sparsight/core/options.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/metrics_log.h"
@@ -79,6 +80,8 @@ TEST_F(EvalVerb, WritesTheConfusedImagesOfARunAsTrained) {
   for (const std::vector<std::string>& more : {std::vector<std::string>{"--set", "router.eval_k=1"},
                                                {"--flip"},
                                                {"--corrupt", "fog"},
+                                               {"--split", "val"},
+                                               {"--checkpoint", "last"},
                                                {"--weights", "bf16"}}) {
     std::vector<std::string> arguments{"--confused"};
     arguments.insert(arguments.end(), more.begin(), more.end());

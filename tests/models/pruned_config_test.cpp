@@ -46,6 +46,11 @@ TEST(PrunedConfig, RefusesDifferentNumbersOfLayersThatAreNoBlocks) {
               config_with_experts(config(), {{"moe", 5}, {"blocks.1.mlp", 3}}, 4);
             }).find("moe is no block"),
             std::string::npos);
+  // Block 4 of a ResNet-18.
+  EXPECT_NE(testing::error_text([] {
+              config_with_experts(config(), {{"layer3.0.moe", 5}, {"layer4.0.moe", 3}}, 8);
+            }).find("is no block"),
+            std::string::npos);
 }
 
 TEST(PrunedConfig, CountsBlocksByTheirPaths) {

@@ -47,7 +47,7 @@ TEST(ClassWeights, BalancedIsImagesByClassesTimesImagesOfTheClass) {
   EXPECT_EQ(found, (std::vector<double>{8. / 12, 8. / 6, 8. / 6}));
 }
 
-// Of the two classes that have images: 4 / (2 * [3, 1]).
+// Two classes have images: 4 / (2 * [3, 1]).
 TEST(ClassWeights, AClassWithoutImagesHasNoWeightAndIsNamed) {
   const std::string warnings = testing::collect_warnings([] {
     EXPECT_EQ(weights("balanced", {0, 0, 0, 2}), (std::vector<double>{4. / 6, 0, 2}));

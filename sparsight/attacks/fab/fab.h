@@ -28,9 +28,9 @@ struct FabTargetedOptions : FabOptions {
 
 // An image that no point within epsilon fools is returned as it is. The first run starts at the image, further ones at
 // random points within epsilon / 2, on the images that still withstand the attack; with options.distances on all that
-// withstand it as they are, since a further run may come closer. Without it a distance beyond epsilon counts as infinite.
-// With a target it looks for the closest point that the model takes for it, along the difference between the target's
-// logit and the largest other one.
+// withstand it as they are, since a further run may come closer. Without it a distance beyond epsilon counts as
+// infinite. With a target it looks for the closest point that the model takes for it, along the difference between the
+// target's logit and the largest other one.
 class Fab : public Attack {
  public:
   Fab(const FabOptions& options, AttackContext context);

@@ -56,11 +56,7 @@ void check_identity(const std::string& folder, const Json& found, const Json& wa
 void add_later_settings(Json& identity) {
   if (!identity.is_object()) return;
   if (!identity.contains("precision")) identity["precision"] = "fp32";
-  if (!member(member(identity, "attack"), "stages").is_array()) return;
-  for (Json& stage : identity["attack"]["stages"])
-    if (stage.is_object() && stage.contains("settings") && stage["settings"].is_object() &&
-        !stage["settings"].contains("target"))
-      stage["settings"]["target"] = "none";
+  if (identity.contains("attack")) add_missing_settings(identity["attack"]);
 }
 
 std::string piece_name(int64_t first, int64_t last) {

@@ -234,6 +234,17 @@ void check_passes(const AttackPlan& plan, bool randomised) {
                  join(attacks_where([](const CascadeStage& other) { return stage_has(other, kPassesSetting); }), ", "));
 }
 
+void add_missing_settings(Json& attack) {
+  if (!member(attack, "stages").is_array()) return;
+  for (Json& stage : attack["stages"]) {
+    const std::string name = text(stage, "attack");
+    if (!member(stage, "settings").is_object() || std::ranges::count(attacks().names(), name) == 0) continue;
+    Json settings = with_defaults(name, Json::object());
+    settings.update(stage["settings"]);
+    stage["settings"] = std::move(settings);
+  }
+}
+
 std::string plain_name(std::string text) {
   std::ranges::replace_if(
       text,

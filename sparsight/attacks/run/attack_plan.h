@@ -60,6 +60,10 @@ void check_gradients(const AttackPlan& plan, const std::string& packed);
 // Raises UsageError where passes of the model differ, but a stage does not average over several.
 void check_passes(const AttackPlan& plan, bool randomised);
 
+// Fills in the settings of stages that attacks did not have yet when `attack`, {"stages": [{"attack", "settings"}]},
+// was written: with their defaults, which are what it did. Leaves what is damaged as it is.
+void add_missing_settings(Json& attack);
+
 // A text as part of a folder's name: "4_255" of "4/255".
 std::string plain_name(std::string text);
 

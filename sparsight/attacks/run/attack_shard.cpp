@@ -1,9 +1,12 @@
 #include "sparsight/attacks/run/attack_shard.h"
 
+#include <limits>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
@@ -41,7 +44,8 @@ CascadeResult run_single_attack(AttackedModel& model, const AttackBatch& given, 
   result.clean = classified_correctly(clean, batch.labels.label);
   if (targeted) result.target = batch.labels.target;
   at::Tensor correct = result.clean.clone(), withstood = withstands_attack(clean, batch.labels);
-  if (attack->measures_distances()) result.distance = at::zeros({correct.size(0)}, at::kDouble);
+  if (attack->measures_distances())  // infinite for images that are left out
+    result.distance = at::full({correct.size(0)}, std::numeric_limits<double>::infinity(), at::kDouble);
   const double start = attack_seconds(how.context.saver);
   const AttackCost first_pass = model.cost();
   std::vector<at::Tensor*> state{&result.pixels, &correct, &result.distance};

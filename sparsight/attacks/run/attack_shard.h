@@ -60,6 +60,7 @@ struct PieceShape {
   int64_t classes = 0;
   size_t stages = 0;
   bool targeted = false;
+  bool measured = false;  // measures_distances()
 };
 // The shard without `batch`, which the dataset has. Raises Error, naming the folder, for a damaged one: another shape,
 // or values that no attack writes.

@@ -96,8 +96,8 @@ void AttackSummary::add(const AttackShard& piece, const PieceCheck& check) {
   routing_.add(routings_in_order(piece.clean), routings_in_order(piece.attacked), moved);
   moved_ += count_true(moved);
   if (piece.distance.defined())
-    for (int64_t i = 0; i < clean.size(0); ++i)
-      if (clean[i].item<bool>()) distances_.push_back(piece.distance[i].item<double>());
+    for (int64_t i = 0; i < counted.size(0); ++i)
+      if (counted[i].item<bool>()) distances_.push_back(piece.distance[i].item<double>());
   add_stages(piece);
 }
 

@@ -282,8 +282,8 @@ class AttackWork {
 
   // The piece with the images that it is of.
   AttackShard load_piece(const PieceRange& range, const AttackedBatch& images) const {
-    AttackShard piece = read_piece(
-        range.path, {images.batch.pixels.sizes().vec(), loaded_.shape.classes, plan_.stages.size(), plan_.targeted()});
+    AttackShard piece = read_piece(range.path, {images.batch.pixels.sizes().vec(), loaded_.shape.classes,
+                                                plan_.stages.size(), plan_.targeted(), measures_distances(plan_)});
     piece.batch = images.batch;
     return piece;
   }

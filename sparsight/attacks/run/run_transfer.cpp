@@ -149,7 +149,8 @@ void check_earlier(const std::string& file, const Json& result) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return;
   std::string problem;
-  const auto earlier = try_parse_checked_object(read_file(file, kMaxTransferBytes), problem);
+  auto earlier = try_parse_checked_object(read_file(file, kMaxTransferBytes), problem);
+  if (earlier && earlier->contains("attack")) add_missing_settings((*earlier)["attack"]);
   const auto differs = [&](const char* key) { return member(*earlier, key) != result.at(key); };
   const auto classes = [](const Json& json) { return member(member(json, "data"), "classes"); };
   if (!earlier || classes(*earlier) != classes(result) || differs("attack") || differs("threat") || differs("images") ||

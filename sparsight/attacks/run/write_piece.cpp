@@ -122,7 +122,7 @@ AttackShard read_piece(const std::string& folder, const PieceShape& shape) {
     piece.stage = take("stage", at::kLong, {images});
     piece.norm = take("norm", at::kDouble, {images});
     piece.queries = take("queries", at::kLong, {images});
-    if (found.contains("distance")) piece.distance = take("distance", at::kDouble, {images});
+    if (shape.measured) piece.distance = take("distance", at::kDouble, {images});
     piece.clean.logits = take("clean_logits", real, {images, shape.classes});
     piece.attacked.logits = take("logits", real, {images, shape.classes});
     read_description(piece, parse_json_object(file.metadata["piece"], "its description"));

@@ -48,7 +48,10 @@ class GshardTop2Router : public Router, public Initialized {
   at::Tensor weight;  // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
   std::unique_ptr<engine::Router> compile() const override;
-  RouterRemoval expert_removal() const override { return removable({{"weight"}}, KeptRouting::gates); }
+  // The gate of the first choice depends on the second one too, which may be skipped and then counts nowhere.
+  RouterRemoval expert_removal() const override {
+    return removable({{"weight"}}, options_.eval_second == "all" ? KeptRouting::gates : KeptRouting::nothing);
+  }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -113,7 +113,8 @@ std::string distances_line(const Json& result) {
     line += name + (value ? significant(*value) : std::string(none));
   }
   return cat(line, "; found for ", grouped(whole_number(distances, "found")), " of ",
-             grouped(whole_number(distances, "of")), " images that are correct as they are");
+             grouped(whole_number(distances, "of")),
+             is_targeted(result) ? " images of other classes than the target" : " images that are correct as they are");
 }
 
 }  // namespace

@@ -67,6 +67,9 @@ void check_robustbench_images(const Json& result, const std::string& dataset, co
   if (split != "test" && !(split == "val" && dataset == "imagenet"))
     fail("RobustBench lists accuracies on the test split, this attack is of the ", printable(split_name(split)),
          " split");
+  if (!member(data, "classes").is_null())
+    fail(
+        "RobustBench lists accuracies on a whole split, this attack is of some classes; attack without --only-classes");
   if (images != of)
     fail("RobustBench lists accuracies on a whole split, this attack is of ", grouped(images), " of ", grouped(of),
          " images; attack without --images");

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "sparsight/core/options.h"
 
 namespace sparsight {
@@ -21,8 +23,8 @@ struct RobustBenchFields {
   void declare(OptionSet& set);
 };
 
-// Each assignment is as "venue=ICLR 2020". Raises UsageError for an unknown key, with the nearest one, and for a value of
-// another type.
+// Each assignment is as "venue=ICLR 2020". Raises UsageError for an unknown key, with the nearest one, and for a value
+// of another type.
 RobustBenchFields parse_robustbench_fields(const std::vector<std::string>& assignments);
 
 struct RobustBenchEntry {

@@ -26,8 +26,8 @@ struct OverlaidRuns {
 
 // Reads two to kMaxOverlaidRuns run folders. A run whose metrics cannot be read or say nothing is left out, with a
 // warning that names it; a damaged configuration and damaged lines become a warning too. Raises UsageError for another
-// number of runs and for one that is given twice, Error for a path that is no run folder and where fewer than two runs
-// are left.
+// number of runs and for one that is given twice, Error for a path that is not a run folder and where fewer than two
+// runs are left.
 OverlaidRuns read_overlaid_runs(const std::vector<std::string>& paths);
 
 // comparison_rows() of the runs, with the loss of that evaluation and the last step of each.

@@ -96,6 +96,9 @@ TEST(RobustBench, PartsOfATestSetAreRefused) {
             "RobustBench lists accuracies on the test split, this attack is of the train split");
   EXPECT_EQ(refusal([](Json& r) { r["images"] = r["data"]["of"] = 64; }),
             "RobustBench lists accuracies on the 10,000 test images of cifar10, this attack is of 64");
+  EXPECT_EQ(refusal([](Json& r) { r["data"]["classes"] = Json::array({"cat"}); }),
+            "RobustBench lists accuracies on a whole split, this attack is of some classes; attack without "
+            "--only-classes");
   // Other datasets have test sets of any size; ImageNet has no labels of its test split.
   EXPECT_EQ(refusal([](Json& r) { r["images"] = r["data"]["of"] = 64, r["data"]["name"] = "glyphs"; }), "");
   const auto imagenet = [](Json& r) {
