@@ -164,10 +164,10 @@ struct TrainingKernels {
 #undef KERNEL
 };
 
-// Of every architecture:
+// The level that every architecture has:
 const Kernels& kernels_baseline();
 const TrainingKernels& training_kernels_baseline();
-// Of the active level:
+// The active level:
 const Kernels& kernels();
 const TrainingKernels& training_kernels();
 

@@ -199,7 +199,7 @@ TEST(ChosenTargets, LeastLikelyIsTheSmallestWrongLogit) {
   EXPECT_TRUE(torch::equal(chosen_targets("2", batch, z, 0), torch::tensor({2, 2}, torch::kLong)));
 }
 
-// Of 3 wrong classes each is drawn for about a third of the images: 1000 +- 5 standard deviations, sqrt(3000 * 2 / 9).
+// Each of 3 wrong classes is drawn for about a third of the images: 1000 +- 5 standard deviations, sqrt(3000 * 2 / 9).
 TEST(ChosenTargets, RandomIsAWrongClassThatFollowsFromSeedAndImage) {
   const int64_t n = 3000;
   const at::Tensor z = torch::zeros({n, 4}), image = torch::arange(n, torch::kLong);
@@ -211,7 +211,7 @@ TEST(ChosenTargets, RandomIsAWrongClassThatFollowsFromSeedAndImage) {
   EXPECT_TRUE(torch::equal(chosen_targets("random", batch.select(order), z.index_select(0, order), 5),
                            targets.index_select(0, order)));
   EXPECT_FALSE(torch::equal(chosen_targets("random", batch, z, 6), targets));
-  // Of two classes there is one wrong one.
+  // Two classes leave one wrong one.
   EXPECT_TRUE(chosen_targets("random", batch, z.narrow(1, 0, 2), 5).eq(0).all().item<bool>());
 }
 

@@ -1,11 +1,14 @@
 // Runs of several processes: the bits of one process, and what happens when a process dies.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include "sparsight/core/options.h"
 #include "sparsight/dist/join.h"
 #include "tests/e2e/saved_run.h"
 #include "tests/e2e/train_fixture.h"

@@ -56,6 +56,7 @@ void check_identity(const std::string& folder, const Json& found, const Json& wa
 void add_later_settings(Json& identity) {
   if (!identity.is_object()) return;
   if (!identity.contains("precision")) identity["precision"] = "fp32";
+  if (identity.contains("data") && identity["data"].is_object()) identity["data"].emplace("classes", Json());
   if (identity.contains("attack")) add_missing_settings(identity["attack"]);
 }
 

@@ -93,7 +93,7 @@ class Evaluated {
             {"accuracy_after", share_json(after_, images_.size())},
             {"routing", routing_.layers()}};
   }
-  // Of a targeted attack, the share that the model takes for the target before it.
+  // Targeted: the share that the model takes for the target before the attack.
   Json predicted_clean() const { return share_json(at_target_before_, counted_); }
 
  private:

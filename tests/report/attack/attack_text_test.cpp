@@ -66,7 +66,7 @@ TEST(AttackText, A60_SaysUnitsClippingNoiseAndSettings) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
-// Of 4 images one has the target for its label.
+// One of 4 images has the target for its label.
 TEST(AttackText, SaysWhatATargetedAttackIsAt) {
   Json result = some_result();
   result["success_rate"] = some_share(2, 3, 0.6667);
