@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "cli/model_arguments.h"
 #include "cli/verbs.h"
 
 namespace sparsight::cli {
@@ -36,15 +37,35 @@ void add_weights_merge(CLI::App& weights) {
   verb->callback([arguments] { run_weights_merge(*arguments); });
 }
 
+void add_weights_publish(CLI::App& weights) {
+  const auto arguments = std::make_shared<WeightsPublishArguments>();
+  CLI::App* verb =
+      add_verb(weights, "publish", "Write a trained model with a model card, as Hugging Face's hub lays models out",
+               "sparsight weights publish runs/demo --out demo_hub\n"
+               "sparsight weights publish runs/demo --name demo-moe --license apache-2.0 --out demo_hub");
+  verb->add_option("run", arguments->run, "Run folder")->required()->type_name("RUN");
+  verb->add_option("--out", arguments->out, "Folder to make: model.safetensors, config.json, config.toml, README.md")
+      ->required()
+      ->type_name("FOLDER");
+  verb->add_option("--name", arguments->name, "Name of the model (default: that of the run's folder)")
+      ->type_name("NAME");
+  verb->add_option("--license", arguments->license, "License of the weights, as the hub names it")->type_name("NAME");
+  add_checkpoint_option(*verb, arguments->checkpoint);
+  verb->callback([arguments] { run_weights_publish(*arguments); });
+}
+
 }  // namespace
 
 void add_weights(CLI::App& app) {
-  CLI::App* verb = add_verb(app, "weights", "Divide weights into several files, and put them together again",
-                            "sparsight weights shard runs/demo --files 2 --out demo_shards\n"
-                            "sparsight weights merge demo_shards --out demo.safetensors");
+  CLI::App* verb =
+      add_verb(app, "weights", "Divide weights into several files and merge them, or publish a model with its card",
+               "sparsight weights shard runs/demo --files 2 --out demo_shards\n"
+               "sparsight weights merge demo_shards --out demo.safetensors\n"
+               "sparsight weights publish runs/demo --out demo_hub");
   verb->require_subcommand(1);
   add_weights_shard(*verb);
   add_weights_merge(*verb);
+  add_weights_publish(*verb);
 }
 
 }  // namespace sparsight::cli

@@ -16,6 +16,11 @@ struct WeightsMergeArguments {
   bool overwrite = false;
 };
 
+struct WeightsPublishArguments {
+  std::string run, checkpoint, out, name, license;
+};
+
+void run_weights_publish(const WeightsPublishArguments& arguments);
 void run_weights_shard(const WeightsShardArguments& arguments);
 void run_weights_merge(const WeightsMergeArguments& arguments);
 

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <sstream>
@@ -73,6 +74,9 @@ int to_exit_code(const std::function<int()>& run) {
   } catch (const Error& error) {
     log_line("error", printable(error.what()));
     return error.exit_code();
+  } catch (const std::filesystem::filesystem_error& error) {
+    log_line("error", cat("cannot use ", printable(error.path1().string()), ": ", error.code().message()));
+    return 1;
   } catch (const std::exception& error) {
     const std::string what = printable(first_line(error.what()));
     if (lacks_memory(error))

@@ -1,12 +1,15 @@
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "cli/cmd_weights.h"
 #include "cli/output.h"
 #include "cli/work/interruptible.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/infer/publish_run.h"
 #include "sparsight/io/part_files.h"
 #include "sparsight/io/sharded_weights.h"
+#include "sparsight/report/format.h"
 
 namespace sparsight::cli {
 namespace {
@@ -53,6 +56,14 @@ void run_weights_merge(const WeightsMergeArguments& arguments) {
          "; name the folder of weights shard, or a run whose checkpoints are in parts");
   merge_weights(from, arguments.out);
   output() << printable(arguments.folder) << ": merged into " << printable(arguments.out) << "\n";
+}
+
+void run_weights_publish(const WeightsPublishArguments& arguments) {
+  begin_interruptible_work();
+  const Json result =
+      publish_run({arguments.run, arguments.checkpoint, arguments.out, arguments.name, arguments.license});
+  output() << result["out"].get<std::string>() << ": model.safetensors (" << grouped(result["bytes"].get<int64_t>())
+           << " bytes), config.json, config.toml, README.md\n";
 }
 
 }  // namespace sparsight::cli

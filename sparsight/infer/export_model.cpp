@@ -147,6 +147,7 @@ Json export_model(const ExportRequest& request, const std::function<void(const L
   else
     compile(exported, all, request.weights);
   if (on) measured = comparison(request, *on, original, exported);
+  if (request.smooth) measured["smooth"] = *request.smooth;
   if (request.format == "onnx") {
     AtomicFile file(out);
     engine::write_onnx(exported.program->program(), [&](const void* data, size_t bytes) { file.write(data, bytes); });

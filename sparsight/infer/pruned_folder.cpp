@@ -8,6 +8,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/toml.h"
+#include "sparsight/io/atomic_folder.h"
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/shard_index.h"
@@ -58,6 +59,20 @@ void write_log(const PrunedFolder& folder, const LoadedModel& loaded, const RunF
              {"multiply_adds", cost.multiply_adds}});
 }
 
+// What env.json of a pruned run says of it; null where there is none.
+Json pruned_provenance(const std::string& out) {
+  constexpr size_t kMaxEnvironmentBytes = 16 << 20;
+  const std::string file = out + "/env.json";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return {};
+  const Json environment = Json::parse(read_file(file, kMaxEnvironmentBytes), nullptr, false);
+  return member(environment, "pruned");
+}
+
+[[noreturn]] void fail_exists(const std::string& out) {
+  fail(printable(out), " exists already; choose another folder with --out");
+}
+
 }  // namespace
 
 Checkpoint pruned_checkpoint(const Checkpoint& checkpoint, const ExpertPruner& pruner, int64_t blocks) {
@@ -68,8 +83,9 @@ Checkpoint pruned_checkpoint(const Checkpoint& checkpoint, const ExpertPruner& p
 void check_out(const std::string& out) {
   std::error_code error;
   const bool exists = std::filesystem::exists(std::filesystem::symlink_status(out, error));
-  if (exists && !(std::filesystem::is_directory(out, error) && std::filesystem::is_empty(out, error)))
-    fail(printable(out), " exists already; choose another folder with --out");
+  if (exists && !(std::filesystem::is_directory(out, error) && std::filesystem::is_empty(out, error)) &&
+      pruned_provenance(out).is_null())
+    fail_exists(out);
 }
 
 void write_pruned_folder(const PrunedFolder& folder, const LoadedModel& loaded, const ExpertPruner& pruner,
@@ -77,7 +93,14 @@ void write_pruned_folder(const PrunedFolder& folder, const LoadedModel& loaded, 
   const std::optional<RunFolder> source = source_folder(folder.source);
   const std::optional<Checkpoint> last = pruned_last(source, folder, pruner, blocks);
   const bool done = !last || source->is_done();
-  const RunFolder run = RunFolder::create(folder.out);
+  if (const Json earlier = pruned_provenance(folder.out); !earlier.is_null()) {
+    if (earlier != folder.provenance) fail_exists(folder.out);
+    return;
+  }
+  std::error_code ignored;
+  std::filesystem::remove(folder.out, ignored);  // where it is empty
+  AtomicFolder made(folder.out);
+  const RunFolder run = RunFolder::create(made.aside());
   Json environment = describe_environment();
   environment["pruned"] = folder.provenance;
   write_file_atomically(run.env(), environment.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -87,6 +110,7 @@ void write_pruned_folder(const PrunedFolder& folder, const LoadedModel& loaded, 
   write_checkpoint(run.checkpoint_file("best"), folder.best);
   write_log(folder, loaded, run, total(loaded.model->cost({})), done);
   if (done) run.mark_done();
+  made.commit();
 }
 
 }  // namespace sparsight

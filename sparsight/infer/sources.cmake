@@ -19,4 +19,5 @@ torch_sources(
   infer/prune_request.cpp
   infer/prune_run.cpp
   infer/pruned_folder.cpp
+  infer/publish_run.cpp
   infer/split_answers.cpp)

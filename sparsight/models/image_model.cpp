@@ -5,6 +5,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/models/normed_linear.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/ops/torch_threads.h"
 
@@ -18,6 +19,15 @@ void check_numbers(const at::Tensor& numbers, const char* name, int64_t images) 
     fail(name, " must be int64 of shape [", images, "], one number per image; got ", numbers.scalar_type(), " ",
          numbers.sizes());
   if (images > 0 && numbers.min().item<int64_t>() < 0) fail(name, " has a negative number; numbers start at 0");
+}
+
+// tap_names(), and the norms in front of linear layers.
+std::vector<std::string> known_taps(const ImageModel& model) {
+  std::vector<std::string> names = model.tap_names();
+  for (const auto& module : model.modules(/*include_self=*/false))
+    if (auto* const block = dynamic_cast<HasNormedLinears*>(module.get()))
+      for (const NormedLinear& each : block->normed_linears()) names.push_back(each.tap);
+  return names;
 }
 
 }  // namespace
@@ -41,7 +51,7 @@ ModelOutput ImageModel::features(const ModelInput& input) {
     check_routings(input.routings, routers);
   }
   if (!input.taps.empty())
-    for (const std::vector<std::string> known = tap_names(); const std::string& name : input.taps)
+    for (const std::vector<std::string> known = known_taps(*this); const std::string& name : input.taps)
       find_position(name, known, "tap of the model");
   ModelInput normalized = input;
   if (normalize_) normalized.images = normalize_->forward(input.images);

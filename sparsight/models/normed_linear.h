@@ -9,7 +9,7 @@
 namespace sparsight {
 
 struct NormedLinear {
-  std::string tap;                    // ImageModel::tap_names(): the output of the norm, [...,D]
+  std::string tap;                    // the output of the norm, [...,D]: taken beside ImageModel::tap_names()
   at::Tensor norm_weight, norm_bias;  // [D]
   at::Tensor weight;                  // [outputs,D]
 };

@@ -225,8 +225,7 @@ PatchGrid Vit::grid() const { return {image_.height / options_.patch, image_.wid
 
 std::vector<std::string> Vit::tap_names() const {
   std::vector<std::string> names{"patch_embed"};
-  for (size_t i = 0; i < blocks_.size(); ++i)
-    for (const char* part : {".norm1", ".norm2", ""}) names.push_back(cat("blocks.", i, part));
+  for (size_t i = 0; i < blocks_.size(); ++i) names.push_back(cat("blocks.", i));
   names.emplace_back(has_class_token() ? "norm" : "fc_norm");
   if (pre_logits_) names.emplace_back("pre_logits");
   return names;

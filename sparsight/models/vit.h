@@ -59,9 +59,8 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   // Raises UsageError as with_preset() does.
   Vit(VitOptions options, const ModelContext& context);
   at::Tensor classify(const at::Tensor& features) override;
-  // patch_embed [B,P,D] (P = S without class and register tokens); blocks.0.norm1, blocks.0.norm2, blocks.0 ...
-  // [B,S,D]; and norm [B,S,D], or fc_norm [B,D] after mean pooling. The features are the class token of norm, or
-  // fc_norm.
+  // patch_embed [B,P,D] (P = S without class and register tokens), blocks.0 ... [B,S,D], and norm [B,S,D], or fc_norm
+  // [B,D] after mean pooling. The features are the class token of norm, or fc_norm.
   std::vector<std::string> tap_names() const override;
   // Class and register tokens N(0, 1e-6²), position embedding N(0, 0.02²).
   void initialize(const InitRandom& random) override;

@@ -104,7 +104,7 @@ TEST(Options, UnknownKeyNamesTheNearest) {
 TEST(Options, AKeyThatIsLikeNoOtherComesWithTheList) {
   EXPECT_EQ(complaint({{"lr", 3}}),
             "unknown setting train.lr (known: nesterov, epochs, momentum, root, schedule, steps, mean, frozen, "
-            "transforms)");
+            "transforms, class_weights)");
 }
 
 TEST(Options, BytesThatAreNotUtf8AreShownInPrintableForm) {

@@ -32,23 +32,23 @@ void expect_parts(const std::string& text, const std::vector<std::string>& parts
 }  // namespace
 
 TEST_F(AttackTarget, RatesAgreeWithTheRecords) {
-  const Json found = result("--attack pgd --eps 24/255 --set attack.steps=10 --target bolt --out " + at("bolt"));
-  const Records after = read_records(at("bolt/records")), before = read_records(at("bolt/clean_records"));
-  const at::Tensor others = before.label.ne(2), clean = before.prediction.eq(before.label);
-  EXPECT_EQ(found["success_rate"]["count"], count_of(others & after.prediction.eq(2)));
+  const Json found = result("--attack apgd --eps 64/255 --set attack.steps=20 --target arrow --out " + at("arrow"));
+  const Records after = read_records(at("arrow/records")), before = read_records(at("arrow/clean_records"));
+  const at::Tensor others = before.label.ne(0), clean = before.prediction.eq(before.label);
+  EXPECT_EQ(found["success_rate"]["count"], count_of(others & after.prediction.eq(0)));
   EXPECT_EQ(found["success_rate"]["of"], count_of(others));
-  EXPECT_EQ(found["target"]["predicted_clean"]["count"], count_of(others & before.prediction.eq(2)));
+  EXPECT_EQ(found["target"]["predicted_clean"]["count"], count_of(others & before.prediction.eq(0)));
   EXPECT_GT(found["success_rate"]["count"], found["target"]["predicted_clean"]["count"]);
   EXPECT_EQ(found["target"]["left_out"], 64 - count_of(others));
-  EXPECT_EQ(found["target"]["given"], "bolt");
-  EXPECT_EQ(found["target"]["class"], 2);
+  EXPECT_EQ(found["target"]["given"], "arrow");
+  EXPECT_EQ(found["target"]["class"], 0);
   EXPECT_EQ(found["robust_accuracy"]["count"], count_of(clean & after.prediction.eq(after.label)));
-  EXPECT_TRUE(saved(at("bolt"), "target").eq(2).all().item<bool>());
-  EXPECT_TRUE(saved(at("bolt"), "norm").masked_select(~others).eq(0).all().item<bool>());
-  EXPECT_TRUE(saved(at("bolt"), "stage").eq(0).eq(others & after.prediction.eq(2)).all().item<bool>());
-  const std::string csv = bytes(at("bolt/images.csv"));
+  EXPECT_TRUE(saved(at("arrow"), "target").eq(0).all().item<bool>());
+  EXPECT_TRUE(saved(at("arrow"), "norm").masked_select(~others).eq(0).all().item<bool>());
+  EXPECT_TRUE(saved(at("arrow"), "stage").eq(0).eq(others & after.prediction.eq(0)).all().item<bool>());
+  const std::string csv = bytes(at("arrow/images.csv"));
   EXPECT_NE(csv.find(",misclassified_in_8_bits,target\n"), std::string::npos) << csv.substr(0, 200);
-  EXPECT_EQ(found["stages"][0]["settings"]["target"], "2");
+  EXPECT_EQ(found["stages"][0]["settings"]["target"], "0");
 }
 
 TEST_F(AttackTarget, TheTextAndTheReportNameIt) {
@@ -122,8 +122,8 @@ TEST_F(AttackTarget, AFolderFromBeforeASettingWasAddedIsReadAgain) {
 }
 
 TEST_F(AttackTarget, CurvesRiseInTheSuccessRate) {
-  const Json curve = result("--attack pgd --eps 4/255,32/255 --set attack.steps=6 --target 3 --out " + at("curve"));
-  EXPECT_EQ(curve["target"]["name"], "spiral");
+  const Json curve = result("--attack apgd --eps 4/255,96/255 --set attack.steps=20 --target 0 --out " + at("curve"));
+  EXPECT_EQ(curve["target"]["name"], "arrow");
   EXPECT_GT(curve["points"][1]["success_rate"]["count"], curve["points"][0]["success_rate"]["count"]);
   EXPECT_TRUE(curve["notes"].empty()) << curve["notes"];  // nothing about grey images, which need not be of the target
   EXPECT_TRUE(curve["warnings"].empty()) << curve["warnings"];

@@ -58,6 +58,17 @@ TEST(CommandLine, LongInputIsNotEchoedWhole) {
   }
 }
 
+// The system refuses names of more than 255 bytes.
+TEST(CommandLine, ANameThatIsTooLongIsAnErrorOfTheUser) {
+  for (const std::string verb : {"train", "eval", "report", "inspect", "explain", "export", "prune"}) {
+    const ProgramResult result = run_program({verb, std::string(5000, 'x')});
+    EXPECT_GE(result.exit_code, 1) << verb;
+    EXPECT_LE(result.exit_code, 2) << verb;
+    EXPECT_EQ(result.err.find("internal error"), std::string::npos) << verb << ": " << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << verb << ": " << result.err;
+  }
+}
+
 TEST(CommandLine, UnknownVerbNamesTheNearest) { expect_usage_error({"versoin"}, "did you mean \"version\"?"); }
 
 TEST(CommandLine, UnknownFlagNamesTheNearest) {

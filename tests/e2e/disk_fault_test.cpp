@@ -47,7 +47,7 @@ heads = 2
 patch = 8
 [moe]
 blocks = [0]
-experts = 2
+experts = 3
 [train]
 epochs = 2
 ema_decay = 0.9
@@ -172,6 +172,10 @@ std::vector<Verb> verbs() {
              return Words{"moe", inputs.tokens(), "--set", "moe.experts=4", "--out", out, "--quiet"};
            },
        .ending = ".safetensors"},
+      {"prune",
+       [](const Inputs& inputs, const std::string& out) {
+         return Words{"prune", inputs.run(), "--experts", "blocks.0.mlp:0", "--out", out, "--quiet"};
+       }},
       {"dg_export",
        [](const Inputs& inputs, const std::string& out) {
          return Words{"dg", "export", inputs.sweep(), "--out", out, "--quiet"};

@@ -158,6 +158,9 @@ TEST_F(ExportVerb, SmoothsOutlierChannels) {
   EXPECT_EQ(
       output_json({"inspect", folder_->path("smooth_fp32.sparsight"), "--json"})["provenance"]["measured"]["agreement"],
       1);
+  EXPECT_EQ(
+      output_json({"inspect", folder_->path("smooth_fp32.sparsight"), "--json"})["provenance"]["measured"]["smooth"],
+      0.5);
   EXPECT_GE(smoothed("int8")["agreement"].get<double>(), 0.9);
   EXPECT_NE(read_file(folder_->path("smooth_int8.sparsight"), 1 << 26), read_file(file("int8"), 1 << 26));
 }

@@ -150,7 +150,7 @@ TEST_F(PruneVerb, MeasuresEachExpertByItself) {
 
 TEST_F(PruneVerb, RefusesWhatItCannotDo) {
   const auto refused = [](std::vector<std::string> arguments, int exit_code, const std::string& part) {
-    arguments.insert(arguments.begin(), "prune");
+    arguments.insert(arguments.begin(), {"prune", "--quiet"});
     expect_failure(run_program(arguments), exit_code, part);
   };
   refused({run()}, 2, "prune needs one rule");
@@ -184,7 +184,7 @@ TEST_F(PruneVerb, RefusesModelsWithoutExpertsToRemove) {
   expect_failure(run_program({"prune", trained("dense", {"moe.blocks=[]"}), "--unused"}), 1, "is a dense model");
   expect_failure(run_program({"prune", trained("hash", {"router.name=hash"}), "--unused"}), 1, "its router hash");
   const std::string two = trained("two", {"router.k=2"});
-  expect_failure(run_program({"prune", two, "--keep", "1"}), 2, "blocks.1.mlp: 1 of 4");
+  expect_failure(run_program({"prune", two, "--keep", "1", "--quiet"}), 2, "blocks.1.mlp: 1 of 4");
   const std::string frozen = folder_->path("frozen.sparsight");
   ASSERT_EQ(run_program({"export", two, "--no-compare", "--out", frozen}).exit_code, 0);
   expect_failure(run_program({"prune", frozen, "--unused"}), 1, "is a frozen model");

@@ -34,6 +34,7 @@ light_tests(
   e2e/normalisation_test.cpp
   e2e/predict_test.cpp
   e2e/prune_test.cpp
+  e2e/publish_test.cpp
   e2e/rank_algorithms_test.cpp
   e2e/ranks_test.cpp
   e2e/recipe_test.cpp

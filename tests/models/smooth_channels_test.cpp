@@ -82,10 +82,10 @@ TEST(SmoothChannels, KeepsTheFunctionAndMakesInt8Exacter) {
 }
 
 TEST(SmoothChannels, RefusesModelsWithoutSuchLayersAndNan) {
-  MnistCnn plain({}, ModelContext{{1, 28, 28, 10}, {}});
-  initialize(plain, 1);
+  const auto plain = std::make_shared<MnistCnn>(MnistCnnOptions{}, ModelContext{{1, 28, 28, 10}, {}});
+  initialize(*plain, 1);
   EXPECT_NE(testing::error_text([&] {
-              smooth_channels(plain, {at::rand({1, 1, 28, 28})}, 0.5);
+              smooth_channels(*plain, {at::rand({1, 1, 28, 28})}, 0.5);
             }).find("leave out --smooth"),
             std::string::npos);
   const auto model = make_vit_with_outliers();

@@ -90,7 +90,7 @@ TEST(AttackShard, KeepsAndAddsUpDistances) {
     const AttackShard piece = made_piece(model, plan, images);
     const std::string name = std::to_string(settings.size());
     write_piece(folder.path(name), piece);
-    const AttackShard read = read_piece(folder.path(name), {{30, 2, 4, 4}, 5, 1});
+    const AttackShard read = read_piece(folder.path(name), {{30, 2, 4, 4}, 5, 1, false, true});
     EXPECT_TRUE(torch::equal(read.distance, piece.distance));
     EXPECT_TRUE(torch::equal(piece.distance.eq(0), ~clean_correct(piece)));
     const at::Tensor fooled = clean_correct(piece) & ~attacked_correct(piece);
@@ -111,6 +111,8 @@ TEST(AttackShard, KeepsAndAddsUpDistances) {
   AttackSummary summary(other);
   const AttackShard piece = made_piece(model, other, images);
   EXPECT_FALSE(piece.distance.defined());
+  write_piece(folder.path("other"), piece);
+  EXPECT_THROW(read_piece(folder.path("other"), {{30, 2, 4, 4}, 5, 1, false, true}), Error);
   summary.add(piece, check_piece(model, images, piece, other.threat, true, 16));
   EXPECT_FALSE(summary.json().contains("distances"));
 }
@@ -141,7 +143,7 @@ TEST(AttackShard, ForgedValuesAreRefused) {
     forged.distance = torch::zeros({20}, torch::kDouble);
     forge(forged);
     write_piece(folder.path(name), forged);
-    return testing::error_text([&] { read_piece(folder.path(name), {{20, 2, 4, 4}, 5, 1}); });
+    return testing::error_text([&] { read_piece(folder.path(name), {{20, 2, 4, 4}, 5, 1, false, true}); });
   };
   const auto says = [&](const char* name, const std::string& why) {
     return "the saved piece " + folder.path(name) + " of the attack is damaged (" + why +
