@@ -100,12 +100,13 @@ void write_pruned_folder(const PrunedFolder& folder, const LoadedModel& loaded, 
   std::error_code ignored;
   std::filesystem::remove(folder.out, ignored);  // where it is empty
   AtomicFolder made(folder.out);
-  const RunFolder run = RunFolder::create(made.aside());
+  create_folder(made.aside() + "/checkpoints");
+  write_file_atomically(made.aside() + "/config.toml", to_toml(last ? last->config : folder.best.config));
+  const RunFolder run = RunFolder::open(made.aside());
   Json environment = describe_environment();
   environment["pruned"] = folder.provenance;
   write_file_atomically(run.env(), environment.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   if (!loaded.data.super_class_of.empty()) write_superclass_map(run.superclasses(), loaded.data.super_class_of);
-  write_file_atomically(run.config(), to_toml(last ? last->config : folder.best.config));
   if (last) write_checkpoint(run.checkpoint_file("last"), *last);
   write_checkpoint(run.checkpoint_file("best"), folder.best);
   write_log(folder, loaded, run, total(loaded.model->cost({})), done);
