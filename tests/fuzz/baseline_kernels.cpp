@@ -10,6 +10,7 @@ namespace sparsight {
 bool consistent_arithmetic() { return false; }
 
 const cpu::Kernels& cpu::kernels() { return kernels_baseline(); }
+const cpu::TrainingKernels& cpu::training_kernels() { return training_kernels_baseline(); }
 
 // The baseline has no tiles.
 void cpu::packed_tiles_forward(Threads&, const ExpertRowNumbers&, const StoredExperts&, const float*, Activation,
