@@ -25,10 +25,11 @@ struct PrunedFolder {
 // Raises Error where something is at `out` already, but for a pruned run.
 void check_out(const std::string& out);
 
-// Writes, all or nothing, env.json, superclasses.txt, config.toml, the checkpoint "best", the last one of the source with its optimiser,
-// so that its training can go on, and metrics.jsonl with the evaluation. loaded: the pruned model. A warning says why
-// there is no last checkpoint. The folder is finished where the source is, or where training cannot go on. A pruned run
-// of the same provenance at `out` is what a killed command had finished, and stays; another one raises Error.
+// Writes, all or nothing, env.json, superclasses.txt, config.toml, the checkpoint "best", the last one of the source
+// with its optimiser, so that its training can go on, and metrics.jsonl with the evaluation. loaded: the pruned model.
+// A warning says why there is no last checkpoint. The folder is finished where the source is, or where training cannot
+// go on. A pruned run of the same provenance at `out` is what a killed command had finished, and stays; another one
+// raises Error.
 void write_pruned_folder(const PrunedFolder& folder, const LoadedModel& loaded, const ExpertPruner& pruner,
                          int64_t blocks);
 

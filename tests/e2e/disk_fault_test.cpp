@@ -119,6 +119,11 @@ struct Verb {
 
 std::ostream& operator<<(std::ostream& out, const Verb& verb) { return out << verb.name; }
 
+Words data_make(const Inputs&, const std::string& out) {
+  return {"data",      "make",  out,       "--quiet", "--set",        "side=16", "--set",
+          "classes=2", "--set", "train=4", "--set",   "validation=2", "--set",   "test=2"};
+}
+
 std::vector<Verb> verbs() {
   const auto resume = [](const std::string& out) { return Words{"train", "--resume", out, "--quiet"}; };
   const auto train = [](const Words& more) {
@@ -130,6 +135,9 @@ std::vector<Verb> verbs() {
     return [words](const Inputs& inputs, const std::string& out) {
       return joined(joined(joined({"dg"}, words), {"--out", out}), inputs.dg());
     };
+  };
+  const auto prune = [](const Inputs& inputs, const std::string& out) {
+    return Words{"prune", inputs.run(), "--experts", "blocks.0.mlp:0", "--out", out, "--quiet"};
   };
   const auto in_run = [](const Words& verb) {
     return [verb](const Inputs&, const std::string& run) { return joined(verb, {run, "--quiet"}); };
@@ -149,11 +157,8 @@ std::vector<Verb> verbs() {
        [](const Inputs&, const std::string& out) {
          return Words{"reproduce", "robust_moe/t8", "--scale", "smoke", "--run", out, "--jobs", "1", "--quiet"};
        }},
-      {"data_make",
-       [](const Inputs&, const std::string& out) {
-         return Words{"data",      "make",  out,       "--quiet", "--set",        "side=16", "--set",
-                      "classes=2", "--set", "train=4", "--set",   "validation=2", "--set",   "test=2"};
-       }},
+      {"prune", prune},
+      {"data_make", data_make},
       {"superclass_train",
        [](const Inputs& inputs, const std::string& out) {
          return Words{"superclass", "train", inputs.config(),         "--out",  out, "--experts",
@@ -172,10 +177,6 @@ std::vector<Verb> verbs() {
              return Words{"moe", inputs.tokens(), "--set", "moe.experts=4", "--out", out, "--quiet"};
            },
        .ending = ".safetensors"},
-      {"prune",
-       [](const Inputs& inputs, const std::string& out) {
-         return Words{"prune", inputs.run(), "--experts", "blocks.0.mlp:0", "--out", out, "--quiet"};
-       }},
       {"dg_export",
        [](const Inputs& inputs, const std::string& out) {
          return Words{"dg", "export", inputs.sweep(), "--out", out, "--quiet"};
