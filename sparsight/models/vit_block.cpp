@@ -100,12 +100,12 @@ at::Tensor VitBlock::forward_recomputed(const at::Tensor& x, const TokenLayout& 
 
 at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out,
                              int64_t read) {
-  const std::string norm1 = options_.path + ".norm1", norm2 = options_.path + ".norm2";
-  const bool tapped = input.is_tapped(norm1) || input.is_tapped(norm2);
-  if (options_.recompute && !tapped) return forward_recomputed(x, layout, input, out, read);
+  const auto is_tapped = [&](const char* norm) { return !input.taps.empty() && input.is_tapped(options_.path + norm); };
+  const bool taps_norm1 = is_tapped(".norm1"), taps_norm2 = is_tapped(".norm2");
+  if (options_.recompute && !taps_norm1 && !taps_norm2) return forward_recomputed(x, layout, input, out, read);
   const at::Tensor y = attend(x, input, read);
-  if (input.is_tapped(norm1)) out.taps[norm1] = norm1_->forward(x);
-  if (input.is_tapped(norm2)) out.taps[norm2] = norm2_->forward(y);
+  if (taps_norm1) out.taps[options_.path + ".norm1"] = norm1_->forward(x);
+  if (taps_norm2) out.taps[options_.path + ".norm2"] = norm2_->forward(y);
   return transform(y, layout, input, out, read);
 }
 
