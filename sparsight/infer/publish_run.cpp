@@ -83,13 +83,13 @@ Rows result_rows(const RunMetrics& log) {
 }
 
 std::string model_card(const PublishRequest& request, const std::string& name, const LoadedModel& loaded,
-                       const RunMetrics& log, const std::string& sha256) {
+                       const RunMetrics& log, const Cost& cost, const std::string& sha256) {
   const Json result = final_eval(log, false);
   std::string text = front_matter(request, name, loaded, result);
   text += cat("\n# ", name, "\n\nAn image classifier, trained with Sparsight",
               loaded.expert_weights.of_expert.empty() ? "" : ", with layers that are mixtures of experts", ".\n\n");
   if (const Rows rows = result_rows(log); rows.size() > 1) text += "## Results\n\n" + markdown(rows) + "\n";
-  text += "## Model\n\n" + markdown(fact_rows(loaded, log, total(loaded.model->cost({})), sha256)) + "\n";
+  text += "## Model\n\n" + markdown(fact_rows(loaded, log, cost, sha256)) + "\n";
   text += cat("License: ", request.license.empty() ? "none is given" : request.license, ".\n\n");
   text +=
       "## Use\n\n"
@@ -114,15 +114,13 @@ Json publish_run(const PublishRequest& request) {
   const std::string weights = made.aside() + "/model.safetensors";
   write_safetensors(weights, {named_weights(*loaded.model), {{"format", "pt"}}});
   const std::string sha256 = hash_file(weights);
+  const Cost cost = total(loaded.model->cost({}));
   write_file_atomically(made.aside() + "/config.json", json_text(model_config(loaded), 2) + "\n");
   write_file_atomically(made.aside() + "/config.toml", to_toml(loaded.config));
-  write_file_atomically(made.aside() + "/README.md", model_card(request, name, loaded, log, sha256));
+  write_file_atomically(made.aside() + "/README.md", model_card(request, name, loaded, log, cost, sha256));
   const auto bytes = static_cast<int64_t>(std::filesystem::file_size(weights));
   made.commit();
-  return {{"out", printable(request.out)},
-          {"sha256", sha256},
-          {"bytes", bytes},
-          {"parameters", total(loaded.model->cost({})).parameters}};
+  return {{"out", printable(request.out)}, {"sha256", sha256}, {"bytes", bytes}, {"parameters", cost.parameters}};
 }
 
 }  // namespace sparsight
