@@ -15,12 +15,8 @@ void run_export(const ExportArguments& arguments) {
   begin_interruptible_work();
   ExportRequest request = arguments.request;
   if (!arguments.data.empty()) request.overrides.push_back(data_root_override(arguments.data));
-  const Json result = export_model(request, [&](const LoadedModel& loaded) {
-    if (predicts_with_more(loaded))
-      fail(request.path, " was trained by ", loaded.algorithm,
-           ", which predicts with more than the model; only the model alone can be exported: train with another "
-           "algorithm");
-  });
+  const Json result = export_model(
+      request, [&](const LoadedModel& loaded) { refuse_more_than_model(loaded, request.path, "exported"); });
   if (arguments.json) {
     output() << json_text(result) << "\n";
     return;

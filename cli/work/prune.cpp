@@ -73,12 +73,8 @@ void run_prune(const PruneArguments& arguments) {
   begin_interruptible_work();
   PruneRequest request = arguments.request;
   if (!arguments.data.empty()) request.overrides.push_back(data_root_override(arguments.data));
-  const Json result = prune_run(request, [&](const LoadedModel& loaded) {
-    if (predicts_with_more(loaded))
-      fail(request.path, " was trained by ", loaded.algorithm,
-           ", which predicts with more than the model; only the model alone can be pruned: train with another "
-           "algorithm");
-  });
+  const Json result =
+      prune_run(request, [&](const LoadedModel& loaded) { refuse_more_than_model(loaded, request.path, "pruned"); });
   if (arguments.json) {
     output() << json_text(result) << "\n";
     return;

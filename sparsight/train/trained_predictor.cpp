@@ -40,6 +40,13 @@ bool predicts_with_more(const LoadedModel& loaded) {
          algorithms().facts(loaded.algorithm).predicts;
 }
 
+void refuse_more_than_model(const LoadedModel& loaded, const std::string& path, const char* done) {
+  if (predicts_with_more(loaded))
+    fail(path, " was trained by ", loaded.algorithm,
+         ", which predicts with more than the model; only the model alone can be ", done,
+         ": train with another algorithm");
+}
+
 Predictor trained_predictor(const LoadedModel& loaded) {
   const Predictor plain = [&loaded](const ModelInput& input) { return loaded.forward(input); };
   if (!predicts_with_more(loaded)) return plain;
