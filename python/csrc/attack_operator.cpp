@@ -89,7 +89,7 @@ AttackRequest read_request(const Json& json, const Tensor& pixels) {
 
 // What an attack that measures distances says of them: distances_json() with "per_image", null where none was found.
 Json measured_distances(const CascadeResult& result, const AttackPlan& plan, const Tensor& labels) {
-  const Tensor counted = result.target.defined() ? labels.ne(result.target) : result.clean;
+  const Tensor counted = counted_images(result.clean, labels, result.target);
   std::vector<double> distances;
   Json all = Json::array();
   for (int64_t i = 0; i < result.distance.size(0); ++i) {
@@ -143,7 +143,7 @@ AttackLabels make_labels(AttackPlan& plan, const Tensor& labels, const OptionalT
 // Adds to `report`, of a targeted attack, what its success was; stage is 0 where the model predicts the target.
 void report_target(Json& report, const AttackPlan& plan, const CascadeResult& result, const Tensor& labels) {
   if (!result.target.defined()) return;
-  const int64_t counted = labels.ne(result.target).sum().item<int64_t>();
+  const int64_t counted = counted_images(result.clean, labels, result.target).sum().item<int64_t>();
   report["target"] = target_json(plan);
   report["target"]["left_out"] = labels.size(0) - counted;
   report["success_rate"] = share_json((result.stage >= 0).sum().item<int64_t>(), counted);

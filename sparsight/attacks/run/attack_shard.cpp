@@ -64,11 +64,11 @@ CascadeResult run_single_attack(AttackedModel& model, const AttackBatch& given, 
   StageResult done{
       .name = stage.name, .cost = model.cost() - first_pass, .seconds = attack_seconds(how.context.saver) - start};
   result.robust = result.clean & correct;
-  const at::Tensor lost = result.clean & ~result.robust,
-                   fooled = targeted ? batch.labels.label.ne(result.target) & ~withstood : lost;
+  const at::Tensor fooled =
+      counted_images(result.clean, batch.labels.label, result.target) & ~(targeted ? withstood : correct);
   result.stage = fooled.to(at::kLong) - 1;
   done.robust_before = result.clean.sum().item<int64_t>();
-  done.gained = lost.sum().item<int64_t>();
+  done.gained = (result.clean & ~result.robust).sum().item<int64_t>();
   result.stages = {done};
   result.cost = model.cost() - before;
   return result;

@@ -6,11 +6,14 @@
 
 namespace sparsight {
 
+at::Tensor counted_images(const at::Tensor& correct, const at::Tensor& label, const at::Tensor& target) {
+  return target.defined() ? label.ne(target) : correct;
+}
+
 AttackSuccess attack_success(const at::Tensor& before, const at::Tensor& after, const at::Tensor& label,
                              const at::Tensor& target) {
-  const bool targeted = target.defined();
-  const at::Tensor counted = targeted ? label.ne(target) : classified_correctly(before, label);
-  return {counted, counted & ~withstands_attack(after, {label, target, targeted})};
+  const at::Tensor counted = counted_images(classified_correctly(before, label), label, target);
+  return {counted, counted & ~withstands_attack(after, {label, target, target.defined()})};
 }
 
 }  // namespace sparsight

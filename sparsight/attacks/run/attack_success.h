@@ -5,8 +5,13 @@
 
 namespace sparsight {
 
+// [B] bool: the images that the success rate is of: those that are classified correctly as they are, [B] bool, or of a
+// targeted attack those whose label is not the target. label: [B] or [B,K]; target: [B] int64, or undefined for an
+// untargeted attack.
+at::Tensor counted_images(const at::Tensor& correct, const at::Tensor& label, const at::Tensor& target);
+
 struct AttackSuccess {
-  at::Tensor counted;  // [B] bool: what the success rate is of
+  at::Tensor counted;  // [B] bool: counted_images()
   at::Tensor reached;  // [B] bool: of these, where the attack succeeded
 };
 
