@@ -73,7 +73,7 @@ std::string setting_text(const Json& value) {
   return shown.empty() ? "\"\"" : printable(shown);
 }
 
-// The names of all settings of all runs, in the order of the first run that has them.
+// The names of all settings of all runs: those of the first run by name, then what each later one adds.
 std::vector<std::pair<std::string, std::string>> all_settings(const std::vector<OverlaidRun>& runs) {
   std::vector<std::pair<std::string, std::string>> names;
   std::set<std::pair<std::string, std::string>> seen;

@@ -53,7 +53,7 @@ TEST(OverlaidRuns, HaveResultsAndTheSettingsThatDiffer) {
             (std::vector<std::string>{"short", "validation", "25.00 %", "22.42 to 27.78", "0.7500", "10"}));
   const Rows settings = differing_settings(overlaid.runs);
   EXPECT_EQ(settings,
-            (Rows{{"setting", "long", "short"}, {"optimizer.lr", "0.1", "0.2"}, {"optimizer.beta", "0.9", "-"}}));
+            (Rows{{"setting", "long", "short"}, {"optimizer.beta", "0.9", "-"}, {"optimizer.lr", "0.1", "0.2"}}));
 }
 
 TEST(OverlaidRuns, AllHaveACurveOfTheirOwnColourUpToTheirLastStep) {
