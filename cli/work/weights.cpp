@@ -47,14 +47,11 @@ void run_weights_shard(const WeightsShardArguments& arguments) {
 
 void run_weights_merge(const WeightsMergeArguments& arguments) {
   begin_interruptible_work();
-  std::error_code ignored;
-  if (!arguments.overwrite && fs::exists(arguments.out, ignored))
-    fail(printable(arguments.out), " exists; choose another --out, or replace it with --overwrite");
   const std::string from = is_sharded(arguments.folder) ? arguments.folder : weights_of_run(arguments.folder);
   if (!is_sharded(from))
     fail(printable(arguments.folder), " has no ", kShardIndex,
          "; name the folder of weights shard, or a run whose checkpoints are in parts");
-  merge_weights(from, arguments.out);
+  merge_weights(from, arguments.out, arguments.overwrite ? Existing::replace : Existing::keep_equal);
   output() << printable(arguments.folder) << ": merged into " << printable(arguments.out) << "\n";
 }
 

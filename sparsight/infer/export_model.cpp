@@ -124,12 +124,14 @@ std::string exported_path(const ExportRequest& request) {
 
 Json export_model(const ExportRequest& request, const std::function<void(const LoadedModel&)>& check) {
   const std::string out = exported_path(request);
-  if (!request.replace && std::filesystem::exists(out))
-    fail(printable(out), " exists already; choose another with --out, or replace it with --overwrite");
   const ModelRequest model{request.path, request.checkpoint, request.overrides, request.bare, request.compares};
   LoadedModel exported = load_model_or_weights(model);
   apply_threads(read_section<RunOptions>(exported.config, "run"));
   if (!exported.model) fail(printable(request.path), " is exported already; export the run that it is of");
+  if (!request.replace && request.format != "onnx" && std::filesystem::exists(out) &&
+      !is_frozen_from(out, exported, request.weights))
+    fail(printable(out), " exists already and is of another model; choose another with --out, or replace it with ",
+         "--overwrite");
   if (check) check(exported);
   if (request.weights == "auto" && !request.compares)
     fail_usage("--weights auto compares answers; leave out --no-compare");
@@ -148,12 +150,13 @@ Json export_model(const ExportRequest& request, const std::function<void(const L
     compile(exported, all, request.weights);
   if (on) measured = comparison(request, *on, original, exported);
   if (request.smooth) measured["smooth"] = *request.smooth;
+  const Existing existing = request.replace ? Existing::replace : Existing::keep_equal;
   if (request.format == "onnx") {
-    AtomicFile file(out);
+    AtomicFile file(out, existing);
     engine::write_onnx(exported.program->program(), [&](const void* data, size_t bytes) { file.write(data, bytes); });
     file.commit();
   } else {
-    write_frozen_model(exported, measured, out);
+    write_frozen_model(exported, measured, out, existing);
   }
   result["bytes"] = std::filesystem::file_size(out);
   result.update(measured);

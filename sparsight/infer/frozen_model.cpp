@@ -9,7 +9,6 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/data/data_info_json.h"
 #include "sparsight/engine/file/frozen_file.h"
-#include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/ops/weight_type.h"
 
@@ -70,12 +69,20 @@ bool is_frozen_model(const std::string& path) {
   }
 }
 
-void write_frozen_model(const LoadedModel& loaded, const Json& measured, const std::string& path) {
+void write_frozen_model(const LoadedModel& loaded, const Json& measured, const std::string& path, Existing existing) {
   SPARSIGHT_CHECK(loaded.program);
-  AtomicFile file(path);
+  AtomicFile file(path, existing);
   engine::write_program(loaded.program->program(), provenance(loaded, measured),
                         [&](const void* data, size_t bytes) { file.write(data, bytes); });
   file.commit();
+}
+
+bool is_frozen_from(const std::string& path, const LoadedModel& loaded, const std::string& weight_type) {
+  if (!is_frozen_model(path)) return false;
+  const Json about = engine::read_header(*engine::open_file(path)).provenance, wanted = provenance(loaded, {});
+  return member(about, "weight_type") == weight_type &&
+         std::ranges::all_of(std::array{"run", "sparsight", "weights", "algorithm", "config", "state"},
+                             [&](const char* name) { return member(about, name) == member(wanted, name); });
 }
 
 LoadedModel load_frozen_model(const std::string& path, const std::vector<std::string>& overrides) {

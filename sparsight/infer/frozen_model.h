@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sparsight/infer/loaded_model.h"
+#include "sparsight/io/atomic_file.h"
 
 namespace sparsight {
 
@@ -14,7 +15,10 @@ bool is_frozen_model(const std::string& path);
 
 // Writes loaded.program and what a run says of its model. measured: what is known of the answers, an object. Nothing
 // appears at `path` before all of it is on the disk.
-void write_frozen_model(const LoadedModel& loaded, const Json& measured, const std::string& path);
+void write_frozen_model(const LoadedModel& loaded, const Json& measured, const std::string& path, Existing existing);
+
+// Whether the file says that it is of these weights in this type, whatever has been measured.
+bool is_frozen_from(const std::string& path, const LoadedModel& loaded, const std::string& weight_type);
 
 // The program, and no model. Raises Error for a file that is no frozen model, damaged, or hostile; UsageError for
 // overrides of anything but [data], [loader] and [run].

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <vector>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
@@ -21,6 +23,20 @@ void sync_parent(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const Descriptor folder(open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0) fsync(folder.get());
+}
+
+bool have_equal_bytes(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (std::filesystem::file_size(a, error) != std::filesystem::file_size(b, error) || error) return false;
+  std::ifstream left(a, std::ios::binary), right(b, std::ios::binary);
+  std::vector<char> from_left(1 << 20), from_right(from_left.size());
+  while (left && right) {
+    left.read(from_left.data(), std::ssize(from_left)), right.read(from_right.data(), std::ssize(from_right));
+    if (left.gcount() != right.gcount() ||
+        !std::equal(from_left.begin(), from_left.begin() + left.gcount(), from_right.begin()))
+      return false;
+  }
+  return left.eof() && right.eof();
 }
 
 }  // namespace
@@ -42,7 +58,7 @@ void write_all(int descriptor, const void* data, size_t bytes, const std::string
   }
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
+AtomicFile::AtomicFile(const std::string& path, Existing existing) : path_(behind_links(path)), existing_(existing) {
   std::error_code none;
   const auto there = std::filesystem::status(path_, none);
   if (std::filesystem::is_directory(there))
@@ -75,7 +91,13 @@ void AtomicFile::commit() {
   const int closed = close(descriptor_);
   descriptor_ = -1;
   if (closed != 0) fail_system("write", path_, errno);  // network disks report a full disk here
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_system("write", path_, errno);
+  if (existing_ == Existing::keep_equal && std::filesystem::exists(path_)) {
+    if (!have_equal_bytes(temporary_, path_))
+      fail(printable(path_), " exists already with other content; name another file, or replace it with --overwrite");
+    unlink(temporary_.c_str());
+  } else if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    fail_system("write", path_, errno);
+  }
   temporary_.clear();
   sync_parent(path_);
 }

@@ -132,7 +132,7 @@ void write_safetensors(const std::string& path, const TensorFile& file) {
   write_safetensors(path, file, [&](size_t i) { return file.tensors[i].second; });
 }
 
-void write_safetensors(const std::string& path, const TensorFile& file, const TensorSource& source) {
+void write_safetensors(const std::string& path, const TensorFile& file, const TensorSource& source, Existing existing) {
   SafetensorsHeader header;
   header.metadata = file.metadata;
   std::vector<size_t> bytes, write_order;
@@ -158,7 +158,7 @@ void write_safetensors(const std::string& path, const TensorFile& file, const Te
   if (length > kMaxSafetensorsHeader)
     fail("cannot write ", path, ": its header would have ", length, " bytes, at most ", kMaxSafetensorsHeader,
          " are allowed");
-  AtomicFile out(path);
+  AtomicFile out(path, existing);
   out.write(&length, sizeof length);
   out.write(text);
   for (const size_t i : write_order) {

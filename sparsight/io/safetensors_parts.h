@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "sparsight/io/atomic_file.h"
 #include "sparsight/io/safetensors.h"
 
 namespace sparsight {
@@ -13,7 +14,8 @@ namespace sparsight {
 using TensorSource = std::function<at::Tensor(size_t i)>;
 // As write_safetensors() without a source, which gives the values. The tensors of `file` may be without any (of the
 // device "meta"): their types and shapes count.
-void write_safetensors(const std::string& path, const TensorFile& file, const TensorSource& source);
+void write_safetensors(const std::string& path, const TensorFile& file, const TensorSource& source,
+                       Existing existing = Existing::replace);
 
 // What is kept of a tensor that was read.
 using TensorCut = std::function<at::Tensor(const std::string& name, const at::Tensor& tensor)>;

@@ -226,12 +226,13 @@ TensorFile ShardedWeights::read_all(const std::function<bool(const std::string&)
   return file;
 }
 
-void merge_weights(const std::string& folder, const std::string& file) {
+void merge_weights(const std::string& folder, const std::string& file, Existing existing) {
   const ShardedWeights weights(folder);
   TensorFile merged{{}, weights.header().metadata};
   for (const TensorEntry& entry : weights.header().tensors)
     merged.tensors.emplace_back(entry.name, without_values(entry.shape, entry.type));
-  write_safetensors(file, merged, [&](size_t i) { return weights.read(weights.header().tensors[i]); });
+  write_safetensors(file, merged, [&](size_t i) { return weights.read(weights.header().tensors[i]); },
+                    existing);
 }
 
 }  // namespace sparsight

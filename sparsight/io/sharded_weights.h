@@ -49,6 +49,6 @@ class ShardedWeights {
 };
 
 // Writes the one file. Only one tensor at a time is in memory.
-void merge_weights(const std::string& folder, const std::string& file);
+void merge_weights(const std::string& folder, const std::string& file, Existing existing = Existing::replace);
 
 }  // namespace sparsight

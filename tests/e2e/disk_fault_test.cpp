@@ -76,7 +76,8 @@ class Inputs {
             run_program(joined({"dg", "sweep", "--trials", "1", "--hparams", "1", "--no-pairs", "--algorithms", "erm",
                                 "--out", sweep()},
                                dg()))
-                .exit_code;
+                .exit_code +
+            run_program({"weights", "shard", run(), "--files", "2", "--out", shards()}).exit_code;
   }
   bool are_made() const { return made_ == 0; }
   std::string config() const { return config_; }
@@ -84,6 +85,7 @@ class Inputs {
   std::string domains() const { return folder_.path("domains"); }
   std::string tokens() const { return tokens_; }
   std::string sweep() const { return folder_.path("sweep"); }
+  std::string shards() const { return folder_.path("shards"); }
   Words dg() const {
     return {"--dataset",    "folder",
             "--data",       domains(),
@@ -142,6 +144,11 @@ std::vector<Verb> verbs() {
   const auto in_run = [](const Words& verb) {
     return [verb](const Inputs&, const std::string& run) { return joined(verb, {run, "--quiet"}); };
   };
+  const auto export_as = [](const std::string& format) {
+    return [format](const Inputs& inputs, const std::string& out) {
+      return Words{"export", inputs.run(), "--format", format, "--out", out, "--quiet"};
+    };
+  };
   return {
       {"train", train({}), resume},
       {"train_with_rare_checkpoints", train({"--set", "train.checkpoint_every=5"}), resume},
@@ -171,6 +178,22 @@ std::vector<Verb> verbs() {
        [](const Inputs& inputs, const std::string& out) {
          return Words{"eval", inputs.run(), "--records", out, "--quiet"};
        }},
+      {.name = "export_frozen", .command = export_as("sparsight"), .ending = ".sparsight"},
+      {.name = "export_onnx", .command = export_as("onnx"), .ending = ".onnx"},
+      {"weights_publish",
+       [](const Inputs& inputs, const std::string& out) {
+         return Words{"weights", "publish", inputs.run(), "--out", out};
+       }},
+      {"weights_shard",
+       [](const Inputs& inputs, const std::string& out) {
+         return Words{"weights", "shard", inputs.run(), "--files", "2", "--out", out};
+       }},
+      {.name = "weights_merge",
+       .command =
+           [](const Inputs& inputs, const std::string& out) {
+             return Words{"weights", "merge", inputs.shards(), "--out", out};
+           },
+       .ending = ".safetensors"},
       {.name = "moe",
        .command =
            [](const Inputs& inputs, const std::string& out) {

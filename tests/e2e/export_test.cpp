@@ -100,6 +100,14 @@ TEST_F(ExportVerb, DescribesAFile) {
     EXPECT_NE(text.out.find(part), std::string::npos) << part;
 }
 
+TEST_F(ExportVerb, EndsAsBeforeWhereItsFileIsThereAlready) {
+  for (const std::string type : {"fp32", "int8"}) {
+    const auto written = std::filesystem::last_write_time(file(type));
+    EXPECT_EQ(output_json({"export", run(), "--weights", type, "--out", file(type), "--json"}), results_[type]);
+    EXPECT_EQ(std::filesystem::last_write_time(file(type)), written);
+  }
+}
+
 TEST_F(ExportVerb, RefusesWhatItCannotDo) {
   const auto refused = [](std::vector<std::string> arguments, int exit_code, const std::string& part) {
     const ProgramResult result = run_program(arguments);
@@ -107,7 +115,8 @@ TEST_F(ExportVerb, RefusesWhatItCannotDo) {
     EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   };
-  refused({"export", run(), "--out", file("fp32")}, 1, "exists already");
+  refused({"export", run(), "--weights", "bf16", "--out", file("fp32")}, 1, "exists already and is of another model");
+  refused({"export", run(), "--format", "onnx", "--out", file("fp32")}, 1, "exists already with other content");
   refused({"export", run(), "--max-drop", "1", "--no-compare"}, 2, "--max-drop");
   refused({"export", run(), "--smooth", "0.5", "--no-compare", "--out", folder_->path("s.sparsight")}, 2, "--smooth");
   refused({"export", run(), "--smooth", "1.5"}, 2, "--smooth");

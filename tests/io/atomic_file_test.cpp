@@ -36,6 +36,26 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   EXPECT_EQ(testing::count_entries(folder), 0u);
 }
 
+TEST(AtomicFile, KeepsAFileOfTheSameBytesAndRefusesToReplaceAnother) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("a.txt"), large(3 << 20, 'x');
+  const auto write = [&](const std::string& text) {
+    AtomicFile file(path, Existing::keep_equal);
+    file.write(text);
+    file.commit();
+  };
+  write(large);
+  const auto written = std::filesystem::last_write_time(path);
+  write(large);
+  EXPECT_EQ(std::filesystem::last_write_time(path), written);
+  std::string last_differs = large;
+  last_differs.back() = 'y';
+  for (const std::string& other : {last_differs, large + "x", std::string()})
+    EXPECT_NE(testing::error_text([&] { write(other); }).find("exists already with other content"), std::string::npos);
+  EXPECT_EQ(read_file(path, size_t{8} << 20), large);
+  EXPECT_EQ(testing::count_entries(folder), 1u);
+}
+
 TEST(AtomicFile, WritesWhereALinkPointsAndOverNoDevice) {
   const testing::TemporaryFolder folder;
   write_file_atomically(folder.path("there.txt"), "old");
