@@ -168,8 +168,8 @@ std::string for_each_readable_line(const std::string& path, const std::function<
         if (bad_lines++ == 0) first = line.number;
       });
   if (bad_lines == 0) return "";
-  return cat(bad_lines, bad_lines == 1 ? " line" : " lines",
-             " of metrics.jsonl could not be read and were left out; the first is line ", first);
+  return cat(bad_lines, bad_lines == 1 ? " line" : " lines", " of metrics.jsonl could not be read and ",
+             bad_lines == 1 ? "was" : "were", " left out; the first is line ", first);
 }
 
 }  // namespace sparsight

@@ -79,7 +79,7 @@ TEST_F(DamagedRun, VerbsNameTheDamage) {
   for (const char* format : {"html", "table"}) {
     const ProgramResult report = run_program({"report", copy, "--format", format});
     EXPECT_NE(
-        report.err.find(cat("1 line of metrics.jsonl could not be read and were left out; the first is line ", line)),
+        report.err.find(cat("1 line of metrics.jsonl could not be read and was left out; the first is line ", line)),
         std::string::npos)
         << report.err;
   }

@@ -105,7 +105,7 @@ TEST(MetricsLog, AChangedDigitIsDamage) {
   EXPECT_NE(testing::error_text([&] { MetricsLog(path, 2); }).find(said), std::string::npos);
   std::vector<Json> lines;
   EXPECT_EQ(for_each_readable_line(path, [&](Json object) { lines.push_back(std::move(object)); }),
-            "1 line of metrics.jsonl could not be read and were left out; the first is line 2");
+            "1 line of metrics.jsonl could not be read and was left out; the first is line 2");
   EXPECT_EQ(lines, (std::vector<Json>{line(0), line(2)}));
   // The newline at the very end: the last line is whole, so it is not one that a kill cut off.
   damaged = whole;
@@ -137,7 +137,7 @@ TEST(MetricsLog, ALineOfAnyLengthTakesBoundedMemory) {
   std::ofstream(path, std::ios::app) << "\"}\n{\"step\":2}\n";
   std::vector<Json> lines;
   EXPECT_EQ(for_each_readable_line(path, [&](Json line) { lines.push_back(std::move(line)); }),
-            "1 line of metrics.jsonl could not be read and were left out; the first is line 2");
+            "1 line of metrics.jsonl could not be read and was left out; the first is line 2");
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[1]["step"], 2);
   EXPECT_NE(testing::error_text([&] { MetricsLog(path, 5); }).find("log:2 is longer than the 67108864 bytes"),
