@@ -37,15 +37,8 @@ void add_export(CLI::App& app) {
   verb->add_option("--out", request.out, "File to write (default: RUN/model[_TYPE].FORMAT, or beside the checkpoint)")
       ->type_name("FILE");
   verb->add_flag("--overwrite", request.replace, "Replace an existing file");
-  verb->add_option("--split", request.split,
-                   "Split to compare the answers with those of fp32 on: train, val or test (default: val, else test)")
-      ->check(CLI::IsMember({"train", "val", "test"}));
-  verb->add_option("--images", request.images, "Number of its images, evenly spaced (default: all)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
-      ->type_name("N");
-  verb->add_option("--max-drop", request.max_drop, "Write nothing if the top-1 accuracy drops by more points than this")
-      ->check(CLI::Range(0.0, 100.0))
-      ->type_name("POINTS");
+  add_comparison_options(*verb, "to compare the answers with those of fp32 on", request.split, request.images,
+                         request.max_drop);
   verb->add_option("--smooth", request.smooth,
                    "Before rounding, move outlier channels from the activations of transformer blocks into the weights "
                    "(SmoothQuant); 0.5 shares them evenly")

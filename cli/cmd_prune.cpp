@@ -45,16 +45,8 @@ void add_prune(CLI::App& app) {
   verb->add_option("run", request.path, "Run folder or checkpoint")->required()->type_name("RUN");
   add_rules(*verb, request);
   verb->add_option("--out", request.out, "Run folder to write (default: none, only the comparison)")->type_name("DIR");
-  verb->add_option("--max-drop", request.max_drop, "Write nothing if the top-1 accuracy drops by more points than this")
-      ->check(CLI::Range(0.0, 100.0))
-      ->type_name("POINTS");
   verb->add_flag("--each", request.each, "Also measure the model without each single expert: one evaluation each");
-  verb->add_option("--split", request.split,
-                   "Split to measure load and answers on: train, val or test (default: val, else test)")
-      ->check(CLI::IsMember({"train", "val", "test"}));
-  verb->add_option("--images", request.images, "Number of its images, evenly spaced (default: all)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
-      ->type_name("N");
+  add_comparison_options(*verb, "to measure load and answers on", request.split, request.images, request.max_drop);
   verb->add_option("--data", arguments->data, "Folder of the dataset (setting data.root)")->type_name("FOLDER");
   add_checkpoint_option(*verb, request.checkpoint);
   add_set_option(*verb, request.overrides, "Override a setting of [data], [run] or [loader]; may be repeated");

@@ -17,6 +17,18 @@ void add_routing_options(CLI::App& verb, std::string& routing, std::string& save
   verb.add_option("--save-routing", save_routing, "Write the routing of all images to this file")->type_name("FILE");
 }
 
+void add_comparison_options(CLI::App& verb, const std::string& on, std::string& split, int64_t& images,
+                            std::optional<double>& max_drop) {
+  verb.add_option("--split", split, "Split " + on + ": train, val or test (default: val, else test)")
+      ->check(CLI::IsMember({"train", "val", "test"}));
+  verb.add_option("--images", images, "Number of its images, evenly spaced (default: all)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->type_name("N");
+  verb.add_option("--max-drop", max_drop, "Write nothing if the top-1 accuracy drops by more points than this")
+      ->check(CLI::Range(0.0, 100.0))
+      ->type_name("POINTS");
+}
+
 void add_bare_weights_options(CLI::App& verb, BareOptions& bare) {
   constexpr int64_t kMaxClasses = 1'000'000'000;
   verb.add_option("--config", bare.config,

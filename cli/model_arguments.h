@@ -1,6 +1,8 @@
 // Flags of the verbs that use a trained model.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,11 @@ void add_routing_options(CLI::App& verb, std::string& routing, std::string& save
 
 // --config, --normalize, --labels and --classes: what a file of weights alone does not say.
 void add_bare_weights_options(CLI::App& verb, BareOptions& bare);
+
+// --split, --images and --max-drop: the images on which the answers before and after a change of the model are
+// compared, and how many points of top-1 accuracy it may lose. on: what the split is for, in the help of --split.
+void add_comparison_options(CLI::App& verb, const std::string& on, std::string& split, int64_t& images,
+                            std::optional<double>& max_drop);
 
 // --set: `overrides` receives changes to the run's configuration.
 void add_overrides_option(CLI::App& verb, std::vector<std::string>& overrides);

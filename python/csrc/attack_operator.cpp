@@ -181,12 +181,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, std::string> attack(Text requ
   std::unique_ptr<Progress> progress;
   if (json.value("progress", false)) progress = std::make_unique<Progress>("attack", pixels.size(0), "images");
   PieceAttack how{plan, context, request.batch};
-  how.progress = [&](size_t stage, int64_t robust) {
-    const auto share = static_cast<double>(stage) / static_cast<double>(plan.stages.size());
-    if (progress)
-      progress->update(static_cast<int64_t>(share * static_cast<double>(pixels.size(0))),
-                       cat(plan.stages.at(stage).name, ", ", robust, " robust"));
-  };
+  if (progress) how.progress = show_stages(*progress, plan.stages, 0, pixels.size(0));
   CascadeResult result = run_plan(model, batch, how);
   if (progress) progress->finish();
   result.warnings = model_warnings(model, first, plan.stages, has_gradients(plan));

@@ -157,6 +157,13 @@ at::Tensor classify(AttackedModel& model, const AttackBatch& batch, int64_t batc
 double CascadeResult::clean_accuracy() const { return true_share(clean); }
 double CascadeResult::robust_accuracy() const { return true_share(robust); }
 
+CascadeProgress show_stages(Progress& progress, const std::vector<CascadeStage>& stages, int64_t first, int64_t end) {
+  return [&progress, &stages, first, end](size_t stage, int64_t robust) {
+    progress.update(first + (end - first) * static_cast<int64_t>(stage) / std::ssize(stages),
+                    cat(stages.at(stage).name, ", ", robust, " robust"));
+  };
+}
+
 CascadeResult run_stages(AttackedModel& model, const AttackBatch& given, const AttackContext& context,
                          const std::vector<CascadeStage>& stages, int64_t batch_size, const CascadeProgress& progress) {
   const at::NoGradGuard no_grad;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/attacks/attack.h"
+#include "sparsight/core/progress.h"
 
 namespace sparsight {
 
@@ -48,6 +49,8 @@ struct CascadeResult {
 
 // Called before each call of an attack, with the number of the stage. May raise an exception to end the cascade.
 using CascadeProgress = std::function<void(size_t stage, int64_t robust)>;
+// Shows it as a share of the images first .. end of `progress`; every stage counts alike.
+CascadeProgress show_stages(Progress& progress, const std::vector<CascadeStage>& stages, int64_t first, int64_t end);
 
 // [B,K]: verdict_logits() of the images as they are.
 at::Tensor clean_logits(AttackedModel& model, const AttackBatch& batch, int64_t batch_size);

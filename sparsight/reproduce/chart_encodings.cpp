@@ -2,14 +2,9 @@
 
 #include <algorithm>
 
+#include "sparsight/report/charts/series_colours.h"
+
 namespace sparsight {
-namespace {
-
-// The Okabe-Ito palette, as in line_chart.cpp.
-const std::vector<std::string> kSeriesColours = {"#1f83c6", "#e0651a", "#12a57d", "#c76d9f",
-                                                 "#d99a00", "#56b4e9", "#8a8a8a"};
-
-}  // namespace
 
 std::vector<std::string> series_names(const std::vector<ChartMark>& marks) {
   std::vector<std::string> names;
@@ -51,7 +46,7 @@ Json top_legend(const std::vector<std::string>& names) {
 Json series_colour(const std::vector<ChartMark>& marks) {
   const std::vector<std::string> names = series_names(marks);
   Json colours = Json::array();
-  for (size_t i = 0; i < names.size(); ++i) colours.push_back(kSeriesColours[i % kSeriesColours.size()]);
+  for (size_t i = 0; i < names.size(); ++i) colours.push_back(series_colour_at(i));
   return {{"field", "series"},
           {"type", "nominal"},
           {"legend", top_legend(names)},

@@ -8,6 +8,7 @@
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/toml.h"
 #include "sparsight/eval/statistics.h"
+#include "sparsight/report/charts/series_colours.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/page.h"
 
@@ -15,7 +16,6 @@ namespace sparsight {
 namespace {
 
 constexpr size_t kMaxShownSettings = 40;  // settings in a chart
-constexpr const char* kColour = "#1f83c6";
 
 using Score = std::optional<double> TrialScore::*;
 
@@ -107,7 +107,8 @@ Json number_encoding(const char* field, const std::string& title, bool logarithm
       {"field", field}, {"type", "quantitative"}, {"title", title}, {"scale", scale}, {"axis", {{"format", format}}}};
 }
 
-const Json kPointMark = {{"type", "point"}, {"filled", true}, {"size", 40}, {"opacity", 0.8}, {"color", kColour}};
+const Json kPointMark = {
+    {"type", "point"}, {"filled", true}, {"size", 40}, {"opacity", 0.8}, {"color", series_colour_at(0)}};
 
 Json point_tooltip(const std::string& axis_field = "") {
   Json fields = Json::array({{{"field", "setting"}, {"title", "setting"}}});

@@ -228,11 +228,7 @@ class AttackWork {
       if (first < last) {
         saver = make_saver(first, last);
         PieceAttack how{plan_, {plan_.threat, request_.seed, {}, saver.get()}, batch(), request_.exact};
-        how.progress = [&](size_t stage, int64_t robust) {
-          const auto share = static_cast<double>(stage) / static_cast<double>(plan_.stages.size());
-          progress.update(next + static_cast<int64_t>(share * static_cast<double>(end - next)),
-                          cat(plan_.stages.at(stage).name, ", ", robust, " robust"));
-        };
+        how.progress = show_stages(progress, plan_.stages, next, end);
         const AttackShard shard = attack_shard(model_, images_.read(first, last), how);
         if (group_.size() == 1)
           write_piece(folder_->piece_path(first, last), shard);

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
+#include "sparsight/report/charts/series_colours.h"
+
 namespace sparsight {
 
 namespace {
-
-// The Okabe-Ito palette, adjusted for contrast on both light and dark pages, and three more for as many runs as a page
-// has.
-constexpr const char* kLineColours[] = {"#1f83c6", "#e0651a", "#12a57d", "#c76d9f", "#d99a00",
-                                        "#56b4e9", "#8a8a8a", "#8f6fd1", "#a3703d", "#d64550"};
 
 std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<double, double>>& points) {
   const size_t run = (points.size() + kMaxPoints - 1) / kMaxPoints;
@@ -45,7 +42,7 @@ Json line_chart(const std::vector<Series>& series, const Axis& axis) {
   for (size_t i = 0; i < series.size(); ++i) {
     if (series[i].points.empty()) continue;
     names.push_back(series[i].name);
-    colours.push_back(kLineColours[i % std::size(kLineColours)]);
+    colours.push_back(series_colour_at(i));
     any_measured = any_measured || series[i].measured;
     const auto points = thinned(series[i].points);
     const bool intervals = series[i].intervals.size() == points.size();  // not of points that were averaged

@@ -4,6 +4,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
+#include "sparsight/report/charts/series_colours.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/run/accuracy_cells.h"
 
@@ -91,7 +92,7 @@ Json reliability_chart(const Json& eval) {
        Json::array({{{"data", {{"values", diagonal}}},
                      {"mark", {{"type", "line"}, {"strokeDash", {4, 4}}, {"strokeWidth", 1}, {"color", "#8a8a8a"}}}},
                     {{"data", {{"values", bins}}},
-                     {"mark", {{"type", "point"}, {"filled", true}, {"color", "#1f83c6"}}},
+                     {"mark", {{"type", "point"}, {"filled", true}, {"color", series_colour_at(0)}}},
                      {"encoding",
                       {{"size", {{"field", "images"}, {"type", "quantitative"}, {"legend", nullptr}}},
                        {"tooltip", tooltip}}}}})}};
