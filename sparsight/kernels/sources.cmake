@@ -68,6 +68,7 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" AND CMAKE_SYSTEM_NAME STRE
   isa_sources(kernels/isa/neon.cpp FLAGS -march=armv8-a ${_neon})
   isa_sources(kernels/isa/neon_dotprod.cpp FLAGS -march=armv8.2-a+dotprod ${_neon})
   isa_sources(kernels/isa/neon_bf16.cpp FLAGS -march=armv8.2-a+dotprod+bf16 ${_neon})
+  isa_sources(kernels/isa/neon_i8mm.cpp FLAGS -march=armv8.2-a+dotprod+i8mm ${_neon})
 elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
   kernel_sources(kernels/isa/levels_wasm.cpp)
   isa_sources(kernels/isa/simd128.cpp)

@@ -73,7 +73,7 @@ struct Bf16Products {
 
   template <int kVectors, int... kRows>
   static TileFunction tile_for(int64_t rows, std::integer_sequence<int, kRows...>) {
-    static constexpr TileFunction table[] = {run_bf16_tile<V, kRows + 1, kVectors>...};
+    static constexpr TileFunction table[] = {V::template bf16_tile<kRows + 1, kVectors>...};
     return table[rows - 1];
   }
   // a: [rows,kBlock].

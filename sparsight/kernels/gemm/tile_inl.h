@@ -159,13 +159,15 @@ class TileOfC {
   bool full_;
 };
 
-// Calls step() for each of `steps` steps of the depth, and prefetches in between.
-template <class Step>
+// Calls step() for each of `steps` steps of the depth, and prefetches in between. kLong: how many of the steps that
+// Tile::every counts a step is.
+template <int64_t kLong = 1, class Step>
 [[gnu::always_inline]] inline void fetching_steps(const Tile& t, int64_t steps, const Step& step) {
   Fetch fetch = *t.fetch;
+  const int64_t every = kLong == 1 ? t.every : max(1, t.every / kLong);
   for (int64_t l = 0; l < steps;) {
     fetch.next();
-    const int64_t end = min(steps, l + t.every);
+    const int64_t end = min(steps, l + every);
     for (; l < end; ++l) step();
   }
   *t.fetch = fetch;

@@ -9,6 +9,7 @@ namespace sparsight::cpu {
 const Kernels& kernels_neon();
 const Kernels& kernels_neon_dotprod();
 const Kernels& kernels_neon_bf16();
+const Kernels& kernels_neon_i8mm();
 
 const TrainingKernels& training_kernels_neon();
 const TrainingKernels& training_kernels_neon_bf16();

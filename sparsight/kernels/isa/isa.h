@@ -12,7 +12,8 @@ namespace sparsight {
 // The levels that this CPU has, from the slowest to the fastest: on x86-64 "baseline", "avx2" (with FMA), "avx512" (F,
 // BW, DQ, VL and VNNI), "avx512_bf16" and "amx" (tiles of bf16 and int8, which multiply packed weights and, with each
 // fp32 number split into three of bf16 (bf16x3), fp32 weights); on 64-bit Arm "baseline", "neon", "neon_dotprod" (dot
-// products of int8) and "neon_bf16"; in WebAssembly "baseline" and "simd128"; elsewhere "baseline".
+// products of int8), "neon_bf16" and "neon_i8mm" (products of matrices of int8); in WebAssembly "baseline" and
+// "simd128"; elsewhere "baseline".
 std::vector<std::string> isa_names();
 
 // The level in use: that of the environment variable SPARSIGHT_ISA (read once) or else the fastest of this CPU; with

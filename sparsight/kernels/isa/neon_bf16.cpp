@@ -1,5 +1,6 @@
 // The neon_bf16 level, chosen on Arm CPUs with FEAT_BF16: products of packed bf16 weights, and those that ask for it
-// (Gemm::bf16_products), multiply pairs of bf16. Everything else is neon_dotprod's. Compiled with its own flags: see
+// (Gemm::bf16_products), multiply bf16: two rows with two columns, four along the depth (gemm/neon_matrix_inl.h), or
+// one row, two along the depth. Everything else is neon_dotprod's. Compiled with its own flags: see
 // kernels/sources.cmake.
 #include "sparsight/kernels/isa/vectors_neon_bf16_inl.h"
 

@@ -1,8 +1,9 @@
 // Vectors of 16 floats in four registers, which multiply pairs of bf16, for the neon_bf16 level: as wide as a panel of
-// packed weights is. Included by isa/neon_bf16.cpp only.
+// packed weights is. And tiles of 2 x 2 sums, four bf16 along the depth at a time. Included by isa/neon_bf16.cpp only.
 #pragma once
 
 #include "sparsight/kernels/gemm/bf16_tile_inl.h"
+#include "sparsight/kernels/gemm/neon_matrix_inl.h"
 #include "sparsight/kernels/isa/vectors_neon_inl.h"
 
 namespace sparsight::cpu {
@@ -18,16 +19,61 @@ template <class F, class... X>
   return Four{f(x.a...), f(x.b...), f(x.c...), f(x.d...)};
 }
 
+struct Bf16Numbers {
+  static constexpr WeightType type = WeightType::bf16;
+  using Sum = float32x4_t;
+  static Sum add(Sum sums, uint32x4_t rows, uint32x4_t columns) {
+    return vbfmmlaq_f32(sums, vreinterpretq_bf16_u32(rows), vreinterpretq_bf16_u32(columns));
+  }
+  static uint32x4_t nothing() { return vdupq_n_u32(0x80008000); }  // -0: adding +0 would turn a sum of -0 into +0
+};
+
+// The 2 x 2 sums of two rows of 16 columns, in the order of multiply_blocks().
+[[gnu::always_inline]] inline void begin_blocks(const Four<float32x4_t>& first, const Four<float32x4_t>& second,
+                                                float32x4_t* sum) {
+  sum[0] = halves(0, first.a, second.a), sum[1] = halves(1, first.a, second.a);
+  sum[2] = halves(0, first.b, second.b), sum[3] = halves(1, first.b, second.b);
+  sum[4] = halves(0, first.c, second.c), sum[5] = halves(1, first.c, second.c);
+  sum[6] = halves(0, first.d, second.d), sum[7] = halves(1, first.d, second.d);
+}
+// And one of the rows again.
+[[gnu::always_inline]] inline Four<float32x4_t> row_of_blocks(int row, const float32x4_t* sum) {
+  return {halves(row, sum[0], sum[1]), halves(row, sum[2], sum[3]), halves(row, sum[4], sum[5]),
+          halves(row, sum[6], sum[7])};
+}
+
+// kMr x (kNv vectors) elements of C. The instruction is defined as two dot products of pairs, one after the other, so
+// the bits are those of run_bf16_tile(), which a row alone takes.
+template <class V, int kMr, int kNv>
+void run_block_tile(const Tile& t) {
+  if constexpr (kMr == 1) {
+    run_bf16_tile<V, kMr, kNv>(t);
+  } else {
+    constexpr int kPairs = (kMr + 1) / 2;
+    const TileOfC<V, kMr, kNv> c(t);
+    typename V::T acc[kMr][kNv];
+    c.begin(acc);
+    float32x4_t sum[kPairs][8 * kNv];
+#pragma GCC unroll 32
+    for (int p = 0; p < kPairs; ++p)
+#pragma GCC unroll 32
+      for (int v = 0; v < kNv; ++v) begin_blocks(acc[2 * p][v], acc[min(2 * p + 1, kMr - 1)][v], sum[p] + 8 * v);
+    multiply_blocks<Bf16Numbers, kMr, 4 * kNv>(t, sum);
+    c.each([&](int i, int v) { acc[i][v] = row_of_blocks(i % 2, sum[i / 2] + 8 * v); });
+    c.end(acc);
+  }
+}
+
 struct Bf16Vec {
   using T = Four<float32x4_t>;
   static constexpr int lanes = 16;
   static constexpr TileShape tile(bool) { return {6, 1}; }
   static constexpr TileShape attention_tile() { return {6, 1}; }
   static constexpr int panel_rows = 6;
-  static constexpr int panel_row_unit = 1;
-  static constexpr int panel_vectors(int m) { return m == 1 ? 4 : m == 2 ? 3 : m == 3 ? 2 : 1; }
+  static constexpr int panel_row_unit = 2;
+  static constexpr int panel_vectors(int m) { return m == 1 ? 4 : m == 2 ? 3 : 1; }
   template <int kMr, int kNv>
-  static constexpr TileFunction bf16_tile = run_bf16_tile<Bf16Vec, kMr, kNv>;
+  static constexpr TileFunction bf16_tile = run_block_tile<Bf16Vec, kMr, kNv>;
 
   static T load(const float* p) { return {Vec::load(p), Vec::load(p + 4), Vec::load(p + 8), Vec::load(p + 12)}; }
   static T load_part(const float* p, int n) {

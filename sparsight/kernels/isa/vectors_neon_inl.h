@@ -1,5 +1,5 @@
-// Vectors of four floats of 64-bit Arm, for the levels neon, neon_dotprod and neon_bf16. Included by their source files
-// only.
+// Vectors of four floats of 64-bit Arm, for the levels neon, neon_dotprod, neon_bf16 and neon_i8mm. Included by their
+// source files only.
 #pragma once
 
 #include <arm_neon.h>

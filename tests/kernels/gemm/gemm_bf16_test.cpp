@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <random>
@@ -148,6 +149,32 @@ TEST(GemmBf16, RoundsOperandsToNearest) {
     product.round();
     EXPECT_EQ(c, product.multiply());
   });
+}
+
+// Levels may multiply one row by another instruction than several. Row 1 and column 0 make sums of -0, which no padding
+// may turn into +0.
+TEST(GemmBf16, ARowOfPackedProductsHasTheSameBitsAloneAndAmongOthers) {
+  for (const std::string& name : isa_names()) {
+    set_isa(name);
+    SCOPED_TRACE(name);
+    for (const int64_t m : {2, 3, 4, 5, 6, 7, 13})
+      for (const int64_t n : {8, 40, 100})
+        for (const int64_t k : {1, 2, 3, 4, 31, 34, 386}) {
+          SCOPED_TRACE(::testing::Message() << m << " x " << n << " x " << k);
+          Product all(m, n, k, false, Order::packed);
+          for (int64_t l = 0; l < k; ++l) all.a_at(1, l) = 0, all.b_at(l, 0) = -1;
+          all.bias[0] = -0.0F;
+          const std::vector<float> c = all.multiply();
+          Product one(1, n, k, false, Order::packed);
+          one.b = all.b, one.bias = all.bias;
+          for (int64_t i = 0; i < m; ++i) {
+            one.a.assign(all.a.begin() + i * k, all.a.begin() + (i + 1) * k);
+            const std::vector<float> row = one.multiply();
+            ASSERT_EQ(std::memcmp(row.data(), c.data() + i * n, row.size() * sizeof(float)), 0) << "row " << i;
+          }
+        }
+  }
+  set_isa("");
 }
 
 // Levels without such products keep fp32: a plain product errs as sums in fp32 do, a packed one only by its weights.
