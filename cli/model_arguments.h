@@ -19,6 +19,9 @@ void add_routing_options(CLI::App& verb, std::string& routing, std::string& save
 // --config, --normalize, --labels and --classes: what a file of weights alone does not say.
 void add_bare_weights_options(CLI::App& verb, BareOptions& bare);
 
+// --pack-cache, for exported models.
+void add_pack_cache_option(CLI::App& verb, bool& pack_cache);
+
 // --set: `overrides` receives changes to the run's configuration.
 void add_overrides_option(CLI::App& verb, std::vector<std::string>& overrides);
 
