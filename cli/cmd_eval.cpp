@@ -57,6 +57,7 @@ void add_eval(CLI::App& app) {
   add_routing_options(*verb, arguments->options.routing, arguments->options.save_routing);
   verb->add_option("--data", arguments->data, "Folder of the dataset (setting data.root)")->type_name("FOLDER");
   add_bare_weights_options(*verb, arguments->options.bare);
+  add_pack_cache_option(*verb, arguments->options.pack_cache);
   add_overrides_option(*verb, arguments->options.overrides);
   verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
   arguments->launch.declare(*verb,

@@ -33,6 +33,7 @@ void add_predict(CLI::App& app) {
   add_weights_option(*verb, arguments->weights);
   add_overrides_option(*verb, arguments->overrides);
   add_bare_weights_options(*verb, arguments->bare);
+  add_pack_cache_option(*verb, arguments->pack_cache);
   add_routing_options(*verb, arguments->routing, arguments->save_routing);
   verb->add_flag("--json", arguments->json, "Print one JSON object per line");
   arguments->launch.declare(*verb,

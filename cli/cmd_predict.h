@@ -14,7 +14,7 @@ struct PredictArguments {
   std::string run, checkpoint, weights, routing, save_routing;
   std::vector<std::string> images, overrides;
   int64_t top = 3;
-  bool json = false;
+  bool json = false, pack_cache = false;
   BareOptions bare;  // for a file of weights alone
   LaunchArguments launch;
 };

@@ -55,6 +55,7 @@ void add_serve(CLI::App& app) {
   add_weights_option(*verb, arguments->weights);
   add_overrides_option(*verb, arguments->overrides);
   add_bare_weights_options(*verb, arguments->bare);
+  add_pack_cache_option(*verb, arguments->pack_cache);
   verb->callback([arguments] { run_serve(*arguments); });
 }
 

@@ -13,6 +13,7 @@ struct ServeArguments {
   std::string run, checkpoint, weights, name, token;
   std::vector<std::string> overrides;
   BareOptions bare;  // for a file of weights alone
+  bool pack_cache = false;
   std::string host = "127.0.0.1";
   int64_t port = 8000;
   int64_t threads = 0;  // 0: all cores

@@ -45,6 +45,12 @@ void add_bare_weights_options(CLI::App& verb, BareOptions& bare) {
       ->type_name("N");
 }
 
+void add_pack_cache_option(CLI::App& verb, bool& pack_cache) {
+  verb.add_flag("--pack-cache", pack_cache,
+                "Keep the weights of an exported model, packed for this CPU, in a file beside it, which the next start "
+                "maps");
+}
+
 void add_overrides_option(CLI::App& verb, std::vector<std::string>& overrides) {
   add_set_option(verb, overrides, "Override a setting of the run, including its model; may be repeated");
 }

@@ -26,6 +26,9 @@ void add_bare_weights_options(CLI::App& verb, BareOptions& bare);
 void add_comparison_options(CLI::App& verb, const std::string& on, std::string& split, int64_t& images,
                             std::optional<double>& max_drop);
 
+// --pack-cache, for exported models.
+void add_pack_cache_option(CLI::App& verb, bool& pack_cache);
+
 // --set: `overrides` receives changes to the run's configuration.
 void add_overrides_option(CLI::App& verb, std::vector<std::string>& overrides);
 

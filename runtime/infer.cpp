@@ -39,8 +39,8 @@ sparsight_infer_result result_from_caller(const sparsight_infer_result* result) 
 }
 
 void open(std::shared_ptr<const sparsight::engine::ByteSource> file, int64_t kept_experts,
-          sparsight_infer_model** model) {
-  *model = new sparsight_infer_model{sparsight::runtime::read_model(std::move(file), kept_experts)};
+          const std::string& packed_beside, sparsight_infer_model** model) {
+  *model = new sparsight_infer_model{sparsight::runtime::read_model(std::move(file), kept_experts, packed_beside)};
 }
 
 }  // namespace
@@ -54,9 +54,11 @@ int sparsight_infer_open(const char* path, int64_t kept_experts, sparsight_infer
     require(model, "model");
     *model = nullptr;
     require(path, "path");
+    const bool packs = kept_experts < SPARSIGHT_INFER_PACK_CACHE / 2;
+    if (packs) kept_experts -= SPARSIGHT_INFER_PACK_CACHE;
     if (kept_experts < SPARSIGHT_INFER_ALL_EXPERTS)
       fail_argument("kept_experts is ", kept_experts, "; give a number of experts, or SPARSIGHT_INFER_ALL_EXPERTS");
-    open(sparsight::engine::open_file(path), kept_experts, model);
+    open(sparsight::engine::open_file(path), kept_experts, packs ? path : "", model);
   });
 }
 
@@ -67,7 +69,7 @@ int sparsight_infer_open_memory(const void* bytes, size_t count, sparsight_infer
     require(bytes, "bytes");
     if (count > PTRDIFF_MAX) fail_argument("a model of ", count, " bytes was given, more than memory has");
     open(sparsight::engine::bytes_in_memory({static_cast<const uint8_t*>(bytes), count}, "the model in memory"),
-         SPARSIGHT_INFER_ALL_EXPERTS, model);
+         SPARSIGHT_INFER_ALL_EXPERTS, "", model);
   });
 }
 

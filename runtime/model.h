@@ -18,7 +18,9 @@ struct Model {
 };
 
 // Raises Error for what is not a frozen model that this library runs. kept_experts: of sparsight_infer_open().
-std::shared_ptr<const Model> read_model(std::shared_ptr<const engine::ByteSource> file, int64_t kept_experts);
+// packed_beside: the path of a file that packed weights are kept beside, or "".
+std::shared_ptr<const Model> read_model(std::shared_ptr<const engine::ByteSource> file, int64_t kept_experts,
+                                        const std::string& packed_beside);
 
 sparsight_infer_info model_info(const Model& model);
 

@@ -42,8 +42,8 @@ void predict_in_group(const PredictArguments& arguments, dist::Group& group) {
   check_model_is_first(arguments.run, arguments.images);
   check_model_exists(arguments.run);
   ImageNames names(all_images(arguments, group), STDIN_FILENO);
-  LoadedModel model = load_model_or_weights(
-      {arguments.run, arguments.checkpoint, arguments.overrides, arguments.bare, /*needs_data=*/false});
+  LoadedModel model = load_model_or_weights({arguments.run, arguments.checkpoint, arguments.overrides, arguments.bare,
+                                             /*needs_data=*/false, arguments.pack_cache});
   compile(model, names.total(), arguments.weights);
   const RoutingReplay replay = read_replay(arguments.routing, names.total(), cat(names.total(), " were given"));
   std::optional<RoutingRecordWriter> record;

@@ -19,18 +19,18 @@ namespace sparsight::cli {
 namespace {
 
 // A frozen file needs no more than itself; one that `sparsight export` wrote says whether it mixes images.
-serve::ServedModel read_frozen(const std::string& path) {
+serve::ServedModel read_frozen(const std::string& path, bool pack_cache) {
   const std::shared_ptr<const engine::ByteSource> file = engine::open_file(path);
   const engine::FrozenHeader header = engine::read_header(*file);
   const auto mixes = header.provenance.find("mixes_images");
   return {.name = {},
-          .program = std::make_shared<const engine::Program>(engine::read_program(file, header)),
+          .program = std::make_shared<const engine::Program>(read_frozen_program(path, file, header, pack_cache)),
           .mixes_images = mixes != header.provenance.end() && mixes->is_boolean() && mixes->get<bool>()};
 }
 
 serve::ServedModel read_run(const ServeArguments& arguments) {
-  LoadedModel loaded = load_model_or_weights(
-      {arguments.run, arguments.checkpoint, arguments.overrides, arguments.bare, /*needs_data=*/false});
+  LoadedModel loaded = load_model_or_weights({arguments.run, arguments.checkpoint, arguments.overrides, arguments.bare,
+                                              /*needs_data=*/false, arguments.pack_cache});
   compile(loaded, std::numeric_limits<int64_t>::max(), arguments.weights);
   if (!loaded.program) {
     std::string reason = "it has no program";
@@ -52,7 +52,7 @@ bool has_settings(const ServeArguments& arguments) {
 
 serve::ServedModel read_model(const ServeArguments& arguments) {
   const bool plain = is_frozen_model(arguments.run) && !has_settings(arguments);
-  serve::ServedModel model = plain ? read_frozen(arguments.run) : read_run(arguments);
+  serve::ServedModel model = plain ? read_frozen(arguments.run, arguments.pack_cache) : read_run(arguments);
   const std::filesystem::path path = std::filesystem::absolute(arguments.run).lexically_normal();
   const std::string stem = (path.has_filename() ? path : path.parent_path()).stem().string();
   model.name = serve::model_name(arguments.name.empty() ? stem : arguments.name);

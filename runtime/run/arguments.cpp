@@ -27,6 +27,8 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
          "Number of experts that stay in memory; their weights are read when an image chooses them (default: all)")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()))
       ->type_name("N");
+  app.add_flag("--pack-cache", arguments.pack_cache,
+               "Keep the weights packed for this CPU in a file beside the model, which the next start maps");
   app.add_flag("--json", arguments.json, "Print one JSON object per line");
   app.add_flag("--routing", arguments.routing,
                "Print the experts that each layer used; with --json also the choices of each token");

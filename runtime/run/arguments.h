@@ -15,7 +15,7 @@ struct Arguments {
   int64_t top = 5;
   int64_t threads = 0;  // 0: as many as there are processors
   int64_t kept_experts = std::numeric_limits<int64_t>::max();
-  bool json = false, routing = false;
+  bool json = false, routing = false, pack_cache = false;
 };
 
 // Nothing for --help and --version, which have been answered then. Raises UsageError for a wrong command line.

@@ -16,7 +16,13 @@ namespace {
 class Predictor {
  public:
   explicit Predictor(const Arguments& arguments)
-      : arguments_(arguments), model_(arguments.model, arguments.kept_experts), session_(model_, threads(arguments)) {}
+      : arguments_(arguments),
+        model_(arguments.model, kept_experts(arguments), arguments.pack_cache),
+        session_(model_, threads(arguments)) {
+    if (model_.info().pack_cache < 0)
+      log_warning("packed weights cannot be kept beside ", printable(arguments.model),
+                  "; allow writing to its folder, free some space, or leave out --pack-cache");
+  }
 
   // Raises Error or infer::Error where the image cannot be classified.
   void answer(const std::string& path) {
@@ -35,6 +41,11 @@ class Predictor {
   }
 
  private:
+  // (What is kept packed is what is read at once.)
+  static int64_t kept_experts(const Arguments& arguments) {
+    const bool all = arguments.pack_cache && arguments.kept_experts == Arguments().kept_experts;
+    return all ? SPARSIGHT_INFER_ALL_EXPERTS : arguments.kept_experts;
+  }
   static int64_t threads(const Arguments& arguments) {
     return arguments.threads > 0 ? arguments.threads
                                  : std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 1024);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sparsight/core/error.h"
+#include "sparsight/engine/file/pack_cache.h"
 
 namespace sparsight::engine {
 
@@ -106,6 +107,7 @@ Answer Program::run(Session& session, cpu::Threads& threads, const Batch& batch,
 }
 
 Answer Program::run(Session& session, cpu::Threads& threads, const Batch& batch, const RouteHook* after_route) const {
+  if (packed) packed->restore();
   session.buffers_.resize(buffer_numbers_.size());
   session.routings_.resize(routes_.size());
   SessionFrame frame(*this, session, threads, batch);

@@ -18,6 +18,7 @@
 
 namespace sparsight::engine {
 
+class PackCache;
 class Program;
 
 // Memory for one run at a time, kept from run to run: nothing is allocated after the first run of as many images.
@@ -78,6 +79,7 @@ class Program {
 
   ProgramInfo info;
   std::shared_ptr<ExpertColumns> columns;  // of a frozen model whose experts are read on demand; else null
+  std::shared_ptr<PackCache> packed;       // of one whose packed weights are kept in a file; else null
 
   static constexpr int64_t kInput = 0;  // the number of the value that is the pixels
 

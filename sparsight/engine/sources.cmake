@@ -57,7 +57,11 @@ set(_file_sources
   engine/file/frozen_file.cpp
   engine/file/frozen_header.cpp
   engine/file/kinds.cpp
+  engine/file/mapped_file.cpp
   engine/file/mlp_tensors.cpp
+  engine/file/pack_cache.cpp
+  engine/file/packing_checksum.cpp
+  engine/file/whole_file.cpp
   engine/onnx/onnx_capacity.cpp
   engine/onnx/onnx_export.cpp
   engine/onnx/onnx_graph.cpp

@@ -184,6 +184,8 @@ bool is_bare_weights(const std::string& path) {
 
 LoadedModel load_model_or_weights(const ModelRequest& request) {
   check_model_exists(request.path);
+  if (request.pack_cache && !is_frozen_model(request.path))
+    fail_usage("--pack-cache is for models that sparsight export wrote; ", printable(request.path), " is none");
   if (is_bare_weights(request.path)) return load_bare_weights(request);
   const BareOptions& bare = request.bare;
   for (const auto& [flag, given] : {std::pair{"--config", !bare.config.empty()},
@@ -191,6 +193,7 @@ LoadedModel load_model_or_weights(const ModelRequest& request) {
                                     {"--labels", !bare.labels.empty()},
                                     {"--classes", bare.classes > 0}})
     if (given) fail_usage(flag, " is for files of weights alone; a run and a checkpoint know it themselves");
+  if (request.pack_cache) return load_frozen_model(request.path, request.overrides, true);
   return load_model(request.path, request.checkpoint, request.overrides);
 }
 

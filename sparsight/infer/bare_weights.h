@@ -18,6 +18,7 @@ struct ModelRequest {
   std::vector<std::string> overrides = {};  // of the configuration
   BareOptions bare = {};                    // for weights alone
   bool needs_data = true;                   // whether the command reads [data]; else weights alone need none
+  bool pack_cache = false;                  // of load_frozen_model()
 };
 
 // Whether the file, or the folder of several (io/sharded_weights.h), is one of weights without the configuration that a

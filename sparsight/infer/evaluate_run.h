@@ -29,6 +29,7 @@ struct EvaluateRunOptions {
   bool confused = false;               // write the confused images into the run folder (report/run/confused_file.h)
   std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere", "router.eval_k=1"
   BareOptions bare;                    // for a file of weights alone
+  bool pack_cache = false;             // of a frozen model: keep packed weights beside it
 };
 
 // How a trained model predicts: with more than itself after some algorithms (train/trained_predictor.h).

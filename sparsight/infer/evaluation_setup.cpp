@@ -16,7 +16,8 @@
 namespace sparsight {
 
 EvaluationSetup::EvaluationSetup(const EvaluateRunOptions& options, const MakePredictor& make_predictor)
-    : loaded(load_model_or_weights({options.path, options.checkpoint, options.overrides, options.bare})) {
+    : loaded(load_model_or_weights({options.path, options.checkpoint, options.overrides, options.bare,
+                                    /*needs_data=*/true, options.pack_cache})) {
   predictor = options.flip ? with_mirrored_view(make_predictor(loaded)) : make_predictor(loaded);
   const Json& config = loaded.config;
   const RunOptions run = read_section<RunOptions>(config, "run");

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <utility>
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/json_fields.h"
+#include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/data_info_json.h"
 #include "sparsight/engine/file/frozen_file.h"
+#include "sparsight/engine/file/pack_cache.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/ops/weight_type.h"
 
@@ -85,11 +88,19 @@ bool is_frozen_from(const std::string& path, const LoadedModel& loaded, const st
                              [&](const char* name) { return member(about, name) == member(wanted, name); });
 }
 
-LoadedModel load_frozen_model(const std::string& path, const std::vector<std::string>& overrides) {
+engine::Program read_frozen_program(const std::string& path, std::shared_ptr<const engine::ByteSource> file,
+                                    const engine::FrozenHeader& header, bool pack_cache) {
+  engine::Program program = engine::read_program(std::move(file), header, {}, pack_cache ? path : "");
+  if (program.packed && !program.packed->failure().empty())
+    log_warning("packed weights are not kept: ", program.packed->failure());
+  return program;
+}
+
+LoadedModel load_frozen_model(const std::string& path, const std::vector<std::string>& overrides, bool pack_cache) {
   check_overrides(path, overrides);
   const std::shared_ptr<const engine::ByteSource> file = engine::open_file(path);
   const engine::FrozenHeader header = engine::read_header(*file);
-  engine::Program program = engine::read_program(file, header);
+  engine::Program program = read_frozen_program(path, file, header, pack_cache);
   const Json& about = header.provenance;
   try {
     const Checkpoint description{{}, {}, about.at("config"), about.at("state")};

@@ -2,6 +2,7 @@
 // gradients take like runs.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,12 @@
 #include "sparsight/io/atomic_file.h"
 
 namespace sparsight {
+
+namespace engine {
+class ByteSource;
+class Program;
+struct FrozenHeader;
+}  // namespace engine
 
 // Whether the path is a file that begins as a frozen model; false if it cannot be read.
 bool is_frozen_model(const std::string& path);
@@ -21,7 +28,12 @@ void write_frozen_model(const LoadedModel& loaded, const Json& measured, const s
 bool is_frozen_from(const std::string& path, const LoadedModel& loaded, const std::string& weight_type);
 
 // The program, and no model. Raises Error for a file that is no frozen model, damaged, or hostile; UsageError for
-// overrides of anything but [data], [loader] and [run].
-LoadedModel load_frozen_model(const std::string& path, const std::vector<std::string>& overrides = {});
+// overrides of anything but [data], [loader] and [run]. pack_cache: as of read_frozen_program().
+LoadedModel load_frozen_model(const std::string& path, const std::vector<std::string>& overrides = {},
+                              bool pack_cache = false);
+
+// pack_cache: keep packed weights beside the file (engine/file/pack_cache.h); a warning says where they cannot be.
+engine::Program read_frozen_program(const std::string& path, std::shared_ptr<const engine::ByteSource> file,
+                                    const engine::FrozenHeader& header, bool pack_cache);
 
 }  // namespace sparsight

@@ -1,12 +1,14 @@
 // The kernels of the fuzz targets: without the other levels, whose files need flags of their own.
 #include <cstdlib>
+#include <string>
 
 #include "sparsight/kernels/experts/packed_tiles.h"
-#include "sparsight/kernels/isa/arithmetic.h"
+#include "sparsight/kernels/isa/isa.h"
 #include "sparsight/kernels/kernels.h"
 
 namespace sparsight {
 
+std::string active_isa() { return "baseline"; }
 bool consistent_arithmetic() { return false; }
 
 const cpu::Kernels& cpu::kernels() { return kernels_baseline(); }

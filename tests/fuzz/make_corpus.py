@@ -138,6 +138,12 @@ def main():
     for name, line in COMMAND_LINES.items():
         write("arguments", name, line.replace(" ", "\n").encode())
     write_shards()
+    # What differs from the right file: bytes cut (2), and behind the identity file_bytes, arrays, and the first entry.
+    write("packed", "right", bytes(2))
+    write("packed", "cut", bytes([100, 1]))
+    write("packed", "more_arrays", bytes(10) + b"\xff\xff")
+    write("packed", "bytes", bytes(26) + b"\xff" * 8)
+    write("packed", "offset", bytes(76) + b"\xff" * 5 + b"\x7f")
     write("untar", "plain", buffer.getvalue())
     write("untar", "packed", gzip.compress(buffer.getvalue(), mtime=0))
 

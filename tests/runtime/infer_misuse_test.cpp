@@ -38,6 +38,10 @@ TEST_F(InferMisuse, RefusesNullPointers) {
   EXPECT_EQ(failure(sparsight_infer_open("model", -1, nullptr)), "1: model is null");
   EXPECT_EQ(failure(sparsight_infer_open("model", -2, &model)),
             "1: kept_experts is -2; give a number of experts, or SPARSIGHT_INFER_ALL_EXPERTS");
+  EXPECT_EQ(failure(sparsight_infer_open("model", SPARSIGHT_INFER_PACK_CACHE - 2, &model)),
+            "1: kept_experts is -2; give a number of experts, or SPARSIGHT_INFER_ALL_EXPERTS");
+  EXPECT_NE(failure(sparsight_infer_open("model", INT64_MIN, &model)).find("1: kept_experts is -4611686018427387904"),
+            std::string::npos);
   EXPECT_EQ(failure(sparsight_infer_open_memory(nullptr, 5, &model)), "1: bytes is null");
   EXPECT_EQ(failure(sparsight_infer_open_memory("text", 4, nullptr)), "1: model is null");
   EXPECT_EQ(failure(sparsight_infer_get_info(nullptr, &info, sizeof info)), "1: model is null");

@@ -169,6 +169,27 @@ TEST(Infer, CallsAfterEachDecisionAndStopsWhereItIsTold) {
             "1: there is no decision 0; the last run of this session made 0");
 }
 
+// Kept experts and packed weights beside the model change no bit.
+TEST(Infer, KeepsPackedWeightsBesideTheModel) {
+  const std::string path = write_vit("packed");
+  const std::vector<float> pixels = random_pixels(2, 8), expected = classify(open_session(open_model()), pixels);
+  const auto opened = [&](int64_t kept, int64_t state) {
+    sparsight_infer_model* model = nullptr;
+    EXPECT_EQ(sparsight_infer_open(path.c_str(), kept, &model), SPARSIGHT_INFER_OK) << sparsight_infer_last_error();
+    const ModelHandle handle(model);
+    sparsight_infer_info info{};
+    EXPECT_EQ(sparsight_infer_get_info(model, &info, sizeof info), SPARSIGHT_INFER_OK);
+    EXPECT_EQ(info.pack_cache, test::kIsWasm ? 0 : state);
+    EXPECT_EQ(classify(open_session(handle), pixels), expected);
+    return path + "." + info.instruction_set + ".packed";
+  };
+  std::remove(opened(SPARSIGHT_INFER_ALL_EXPERTS, 0).c_str());
+  opened(SPARSIGHT_INFER_ALL_EXPERTS + SPARSIGHT_INFER_PACK_CACHE, 2);
+  opened(SPARSIGHT_INFER_ALL_EXPERTS + SPARSIGHT_INFER_PACK_CACHE, 1);
+  opened(1 + SPARSIGHT_INFER_PACK_CACHE, 1);
+  std::remove(opened(1, 0).c_str());
+}
+
 // A program compiled with an older or a newer header passes structures of another size.
 TEST(Infer, TakesStructuresOfOtherVersions) {
   const ModelHandle model = open_model();

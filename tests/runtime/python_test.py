@@ -56,6 +56,11 @@ def refused(kind, call, words):
 
 
 assert infer.open(path, kept_experts=1).logits(batch).tolist() == logits.tolist()
+for kept in (None, None, 1):
+    packed = infer.open(path, kept_experts=kept, pack_cache=True)
+    assert packed.logits(batch).tolist() == logits.tolist()
+assert packed.pack_cache and not model.pack_cache
+refused(ValueError, lambda: infer.open(b"text", pack_cache=True), "pack_cache")
 refused(infer.Error, lambda: infer.open(path, kept_experts=-3), "kept_experts is -3")
 refused(ValueError, lambda: infer.open(b"text", kept_experts=1), "kept_experts")
 refused(infer.Error, lambda: infer.open("nothing"), "No such file")

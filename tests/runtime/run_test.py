@@ -54,6 +54,15 @@ chosen = routing["chosen"][0]
 assert {e for e, _ in chosen} == {s["expert"] for s in answer["experts"]["blocks.5.mlp"]}
 assert abs(sum(gate for _, gate in chosen) - 1) < 1e-6
 assert run(MODEL, IMAGE, "--keep-experts", "0", "--json", "--routing", "--top", "100").stdout == lines[0] + "\n"
+for _ in range(2):
+    assert run(MODEL, IMAGE, "--pack-cache", "--json", "--routing", "--top", "100").stdout == lines[0] + "\n"
+packed, = MODEL.parent.glob("vit.sparsight.*.packed")
+assert packed.stat().st_size > MODEL.stat().st_size / 2
+packed.unlink()
+packed.mkdir()  # and so it cannot be written
+done = run(MODEL, IMAGE, "--pack-cache", "--json", "--routing", "--top", "100")
+assert done.stdout == lines[0] + "\n" and done.stderr.count("\n") == 1 and "cannot be kept beside" in done.stderr, done
+packed.rmdir()
 assert run(MODEL, IMAGE, "--threads", "3", "--json", "--routing", "--top", "100").stdout == lines[0] + "\n"
 
 # What it refuses.

@@ -17,7 +17,8 @@ class Error(Exception):
 class Info(ctypes.Structure):
     _fields_ = [(name, c_int64) for name in (
         "abi", "channels", "height", "width", "classes", "features", "decisions", "weight_bytes", "run_bytes",
-        "independent_classes", "takes_images", "decodes_images")] + [("instruction_set", c_char_p)]
+        "independent_classes", "takes_images", "decodes_images")] + [
+        ("instruction_set", c_char_p), ("pack_cache", c_int64)]
 
 
 class Result(ctypes.Structure):

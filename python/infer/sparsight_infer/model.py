@@ -3,6 +3,7 @@ import builtins
 import ctypes
 import os
 import threading
+import warnings
 import weakref
 from typing import NamedTuple
 
@@ -37,31 +38,43 @@ class Routing(NamedTuple):
         return {int(e): float(counts[e] / len(mine)) for e in numpy.argsort(-counts, kind="stable") if counts[e] > 0}
 
 
-def open(model, threads=1, kept_experts=None):
+ALL_EXPERTS = -1
+PACK_CACHE = -1 << 62  # added to the number of experts
+
+
+def open(model, threads=1, kept_experts=None, pack_cache=False):
     """A frozen model from its path, or from its bytes.
 
     threads: how many each answer is computed on. kept_experts: of a model from its path, reads an expert's weights when
-    an image chooses it, and keeps so many in memory; None: all are read now.
+    an image chooses it, and keeps so many in memory; None: all are read now. pack_cache: of a model from its path,
+    keeps the weights that are read now, packed for this CPU, in a file beside it, which later calls map.
     """
-    return Model(model, threads, kept_experts)
+    return Model(model, threads, kept_experts, pack_cache)
 
 
 class Model:
     """May be used from any number of threads, each of which has its own memory and its own last routing."""
 
-    def __init__(self, model, threads=1, kept_experts=None):
+    def __init__(self, model, threads=1, kept_experts=None, pack_cache=False):
         handle = ctypes.c_void_p()
         if isinstance(model, (bytes, bytearray, memoryview)):
+            if pack_cache:
+                raise ValueError("pack_cache is for models from a path; bytes have no folder")
             if kept_experts is not None:
                 raise ValueError("kept_experts is for models from a path; one from bytes has all experts in memory")
             content = bytes(model)
             call("open_memory", content, len(content), ctypes.byref(handle))
         else:
-            call("open", os.fsencode(model), -1 if kept_experts is None else kept_experts, ctypes.byref(handle))
+            kept = ALL_EXPERTS if kept_experts is None else kept_experts
+            if pack_cache:
+                kept = min(kept, 1 << 32) + PACK_CACHE
+            call("open", os.fsencode(model), kept, ctypes.byref(handle))
         self._handle = handle
         weakref.finalize(self, LIBRARY.sparsight_infer_close, handle)
         self._info = Info()
         call("get_info", handle, ctypes.byref(self._info), ctypes.sizeof(self._info))
+        if self._info.pack_cache < 0:
+            warnings.warn(f"packed weights cannot be kept beside {os.fsdecode(model)}", RuntimeWarning, stacklevel=3)
         self._threads = threads
         self._local = threading.local()
         self.classes = [LIBRARY.sparsight_infer_class_name(handle, k).decode() for k in range(self._info.classes)]
@@ -75,6 +88,11 @@ class Model:
     @property
     def weight_bytes(self):
         return self._info.weight_bytes
+
+    @property
+    def pack_cache(self):
+        """Whether packed weights were taken from the file that pack_cache=True asked for."""
+        return self._info.pack_cache == 1
 
     def predict(self, image, top=5):
         """The most probable classes of an image, the most probable first.

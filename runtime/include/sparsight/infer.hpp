@@ -79,9 +79,12 @@ struct Prediction {
 class Model {
  public:
   // kept_experts: those that stay in memory where experts are read when they are chosen (sparsight/infer.h).
-  explicit Model(const std::string& path, int64_t kept_experts = SPARSIGHT_INFER_ALL_EXPERTS) {
+  // pack_cache: keep packed weights beside the model.
+  explicit Model(const std::string& path, int64_t kept_experts = SPARSIGHT_INFER_ALL_EXPERTS, bool pack_cache = false) {
+    constexpr int64_t kMost = int64_t{1} << 32;  // more than there are experts
     sparsight_infer_model* model = nullptr;
-    check(sparsight_infer_open(path.c_str(), kept_experts, &model));
+    check(sparsight_infer_open(
+        path.c_str(), pack_cache ? std::min(kept_experts, kMost) + SPARSIGHT_INFER_PACK_CACHE : kept_experts, &model));
     model_.reset(model);
   }
   explicit Model(std::span<const std::byte> bytes) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "sparsight/core/error.h"
@@ -9,8 +11,9 @@
 
 namespace sparsight::engine {
 
-FieldReader::FieldReader(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory)
-    : file_(std::move(file)), object_(&header.program), memory_(memory) {
+FieldReader::FieldReader(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory,
+                         PackCache* cache)
+    : file_(std::move(file)), object_(&header.program), memory_(memory), cache_(cache) {
   for (const FrozenTensor& tensor : header.tensors)
     if (!tensors_.emplace(tensor.name, &tensor).second) refuse(tensor.name + " once, not twice");
 }
@@ -170,18 +173,38 @@ void FieldReader::floats(const char* name, std::vector<float>& values, const std
   if (required || tensors_.contains(path_ + name)) values = read_fp32(find(name, shape));
 }
 
+namespace {
+
+std::shared_ptr<const void> borrowed(void* memory) { return {std::shared_ptr<const void>(), memory}; }
+
+}  // namespace
+
 cpu::PackedLinear FieldReader::read_linear(const char* name, int64_t inputs, int64_t outputs, int64_t together) {
   const std::string prefix = std::string(name) + ".";
   const FrozenTensor& tensor = find(prefix + "weight", {outputs, inputs});
-  const Bytes weight = read_tensor(*file_, tensor);
-  const int64_t rows = tensor.shape[0];
-  const bool scaled = tensor.type == WeightType::int8;
-  const std::vector<float> scale = scaled ? read_vector(prefix + "weight_scale", rows) : std::vector<float>(),
-                           bias = read_vector(prefix + "bias", rows);
-  const cpu::MatrixView view{tensor.type, rows, tensor.shape[1], weight.data(), scaled ? scale.data() : nullptr};
-  if (together == 0) return {view, bias.data()};
-  require(together == 1 && !scaled, "convolutions in fp32 or bf16");
-  return {view, bias.data(), together};
+  const int64_t rows = tensor.shape[0], columns = tensor.shape[1];
+  std::optional<FrozenTensor> scale;
+  if (tensor.type == WeightType::int8) {
+    scale = find(prefix + "weight_scale", {rows});
+    require(scale->type == WeightType::fp32, "scales in fp32");
+  }
+  const std::vector<float> bias = read_vector(prefix + "bias", rows);
+  require(together == 0 || (together == 1 && !scale), "convolutions in fp32 or bf16");
+  const cpu::PanelOrder order =
+      cpu::panel_order(tensor.type, together > 0 ? together : cpu::rows_together(tensor.type));
+  const PackedArray array{.tensor = tensor.offset,
+                          .bytes = cpu::PackedMatrix::memory_bytes(order, columns, rows),
+                          .type = static_cast<int64_t>(tensor.type),
+                          .rows = columns,
+                          .columns = rows,
+                          .together = order.group};
+  const auto pack = [file = file_, tensor, scale, order, rows, columns](void* memory) {
+    const Bytes weight = read_tensor(*file, tensor);
+    const std::vector<float> scales = scale ? read_floats(*file, *scale) : std::vector<float>();
+    cpu::PackedMatrix(order, columns, rows, borrowed(memory))
+        .pack({tensor.type, rows, columns, weight.data(), scale ? scales.data() : nullptr}, cpu::Outputs::rows);
+  };
+  return {cpu::PackedMatrix(order, columns, rows, get_packed(cache_, array, pack)), bias.data()};
 }
 
 void FieldReader::write_linear(const char*, const cpu::PackedLinear&) { SPARSIGHT_CHECK(false); }
@@ -212,6 +235,24 @@ std::vector<MlpTensors> FieldReader::mlp_tensors(const cpu::MlpShape& shape) {
   return all;
 }
 
+cpu::PackedExperts FieldReader::packed_experts(const cpu::MlpShape& shape, const std::vector<MlpTensors>& tensors) {
+  const MlpTensors& first = tensors.front();
+  const WeightType type = first.w1.type;
+  const PackedArray array{.tensor = first.w1.offset,
+                          .bytes = cpu::PackedExperts::memory_bytes(shape, type),
+                          .type = static_cast<int64_t>(type),
+                          .experts = shape.experts,
+                          .rows = shape.width,
+                          .columns = shape.hidden};
+  const auto pack = [file = file_, tensors, shape, type](void* memory) {
+    cpu::PackedExperts matrices(shape, type, false, false, borrowed(memory));
+    for (int64_t e = 0; e < shape.experts; ++e) read_matrices(*file, tensors[static_cast<size_t>(e)], e, matrices);
+  };
+  cpu::PackedExperts experts(shape, type, first.b1.has_value(), first.b2.has_value(), get_packed(cache_, array, pack));
+  for (int64_t e = 0; e < shape.experts; ++e) read_vectors(*file_, tensors[static_cast<size_t>(e)], e, experts);
+  return experts;
+}
+
 void FieldReader::experts(const char* name, cpu::PackedExperts& experts, ColumnLayer& on_demand) {
   cpu::MlpShape shape;
   std::vector<MlpTensors> tensors;
@@ -221,11 +262,8 @@ void FieldReader::experts(const char* name, cpu::PackedExperts& experts, ColumnL
     size("hidden", shape.hidden);
     tensors = mlp_tensors(shape);  // and so the memory that they take is no more than the file has
   });
-  const WeightType type = tensors.front().w1.type;
-  const bool b1 = tensors.front().b1.has_value(), b2 = tensors.front().b2.has_value();
   if (always_used_ || memory_.kept_columns == ExpertMemory::kAll) {
-    experts = cpu::PackedExperts(shape, type, b1, b2);
-    for (int64_t e = 0; e < shape.experts; ++e) read_expert(*file_, tensors[static_cast<size_t>(e)], e, experts);
+    experts = packed_experts(shape, tensors);
     return;
   }
   if (!columns_) columns_ = std::make_shared<ExpertColumns>(memory_.kept_columns);
@@ -233,12 +271,13 @@ void FieldReader::experts(const char* name, cpu::PackedExperts& experts, ColumnL
   for (const MlpTensors& t : tensors) on_demand.bytes += t.bytes();
   cpu::MlpShape one = shape;
   one.experts = 1;
-  on_demand.number =
-      columns_->add_layer(shape.experts, [file = file_, tensors = std::move(tensors), one, type, b1, b2](int64_t e) {
-        cpu::PackedExperts expert(one, type, b1, b2);
-        read_expert(*file, tensors[static_cast<size_t>(e)], 0, expert);
-        return expert;
-      });
+  on_demand.number = columns_->add_layer(shape.experts, [file = file_, all = std::move(tensors), one](int64_t e) {
+    const MlpTensors& tensors = all[static_cast<size_t>(e)];
+    cpu::PackedExperts expert(one, tensors.w1.type, tensors.b1.has_value(), tensors.b2.has_value());
+    read_matrices(*file, tensors, 0, expert);
+    read_vectors(*file, tensors, 0, expert);
+    return expert;
+  });
 }
 
 void FieldReader::part(const char* name, FunctionRef<void()> body) {

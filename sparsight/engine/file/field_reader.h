@@ -8,13 +8,15 @@
 #include "sparsight/engine/file/fields.h"
 #include "sparsight/engine/file/frozen_header.h"
 #include "sparsight/engine/file/mlp_tensors.h"
+#include "sparsight/engine/file/pack_cache.h"
 
 namespace sparsight::engine {
 
 class FieldReader final : public Fields {
  public:
-  // header: stays there while it reads.
-  FieldReader(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory);
+  // header, cache: stay there while it reads. cache: of packed matrices, or null.
+  FieldReader(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory,
+              PackCache* cache);
 
   bool reads() const override { return true; }
   void number(const char* name, int64_t& value, Bounds<int64_t> bounds) override;
@@ -56,6 +58,7 @@ class FieldReader final : public Fields {
   const FrozenTensor& find(const std::string& name, const std::vector<int64_t>& shape);
   std::vector<float> read_fp32(const FrozenTensor& tensor) const;
   std::vector<MlpTensors> mlp_tensors(const cpu::MlpShape& shape);
+  cpu::PackedExperts packed_experts(const cpu::MlpShape& shape, const std::vector<MlpTensors>& tensors);
   std::vector<float> read_vector(const std::string& name, int64_t count) { return read_fp32(find(name, {count})); }
 
   std::shared_ptr<const ByteSource> file_;
@@ -68,6 +71,7 @@ class FieldReader final : public Fields {
   std::vector<bool> written_;
   std::vector<Decision> decisions_;
   ExpertMemory memory_;
+  PackCache* cache_;
   std::shared_ptr<ExpertColumns> columns_;
 };
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "sparsight/engine/file/field_reader.h"
 #include "sparsight/engine/file/field_writer.h"
 #include "sparsight/engine/file/kinds.h"
+#include "sparsight/engine/file/pack_cache.h"
 
 namespace sparsight::engine {
 namespace {
@@ -93,8 +95,10 @@ void write_program(const Program& program, const Json& provenance, FunctionRef<v
   write_frozen(fields.fields, provenance, std::move(fields.tensors), write);
 }
 
-Program read_program(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory) {
-  FieldReader fields(std::move(file), header, memory);
+Program read_program(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory,
+                     const std::string& packed_beside) {
+  const auto cache = packed_beside.empty() ? nullptr : std::make_shared<PackCache>(packed_beside, header);
+  FieldReader fields(std::move(file), header, memory, cache.get());
   std::vector<Shape> values;
   visit_values(fields, values);
   fields.set_values(values);
@@ -111,6 +115,8 @@ Program read_program(std::shared_ptr<const ByteSource> file, const FrozenHeader&
   Program program(values.front(), std::move(steps), features, logits);
   program.info = std::move(info);
   program.columns = fields.columns();
+  if (cache) cache->finish();
+  program.packed = cache;
   return program;
 }
 

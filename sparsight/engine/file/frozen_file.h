@@ -17,7 +17,10 @@ void write_program(const Program& program, const Json& provenance, FunctionRef<v
 // what read_header() refuses, for tensors that do not have their checksums, and for steps that would not run.
 // memory: experts that are MLPs of two layers may be read when an image chooses them, with the same bits; `file` stays
 // open for them. Their tensors are verified then.
-Program read_program(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory = {});
+// packed_beside: the path of the file, to keep packed weights beside it (pack_cache.h), with the same bits; "":
+// nowhere. Matrices that are there already are not read from the file.
+Program read_program(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory = {},
+                     const std::string& packed_beside = "");
 Program read_program(const std::string& path, ExpertMemory memory = {});
 
 }  // namespace sparsight::engine

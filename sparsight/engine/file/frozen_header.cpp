@@ -31,15 +31,6 @@ struct Start {
   char checksum[kChecksumDigits];  // of the JSON text
 };
 
-// Fuzzers get behind checksums, which would stop all that they change.
-bool has_checksum(std::string_view bytes, std::string_view checksum) {
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-  return checksum.size() == kChecksumDigits && bytes.data();
-#else
-  return compute_checksum(bytes) == checksum;
-#endif
-}
-
 int64_t aligned(int64_t offset, int64_t alignment) { return (offset + alignment - 1) / alignment * alignment; }
 
 // Json of a tensor: [name, type, shape, column, offset, checksum].
@@ -132,6 +123,14 @@ std::string header_bytes(const FrozenHeader& header) {
 
 }  // namespace
 
+bool has_checksum(std::string_view bytes, std::string_view checksum) {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+  return checksum.size() == kChecksumDigits && bytes.data();
+#else
+  return compute_checksum(bytes) == checksum;
+#endif
+}
+
 int64_t FrozenTensor::numbers() const {
   int64_t product = 1;
   for (const int64_t side : shape) product *= side;
@@ -202,6 +201,7 @@ FrozenHeader read_header(const ByteSource& file) {
   if (!header.program.is_object() || !tensors.is_array() || !bytes.is_number_integer())
     fail_damaged(file, "its header lacks the program or its tensors");
   header.file_bytes = bytes;
+  header.checksum.assign(start.checksum, kChecksumDigits);
   if (header.file_bytes != file.bytes())
     fail_damaged(file, cat("it has ", file.bytes(), " bytes where its header tells ", header.file_bytes));
   for (const Json& tensor : tensors) header.tensors.push_back(parse_tensor(file, tensor));

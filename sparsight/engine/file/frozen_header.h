@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sparsight/core/function_ref.h"
@@ -37,6 +38,7 @@ struct FrozenHeader {
   Json provenance;                    // who made the file of what
   std::vector<FrozenTensor> tensors;  // in the order of the file: those of no expert first, then expert by expert
   int64_t file_bytes = 0;
+  std::string checksum = {};  // of its text, and so of all that it tells of the file
 
   // The tensors of expert e, one after the other; empty ranges where it has none.
   std::vector<FileRange> columns() const;
@@ -54,6 +56,9 @@ void write_frozen(const Json& program, const Json& provenance, std::vector<NewTe
 
 // Whether the file begins as a frozen model.
 bool begins_as_frozen(const ByteSource& file);
+
+// Whether the bytes have this checksum. Fuzzers get behind it, as it would stop all that they change.
+bool has_checksum(std::string_view bytes, std::string_view checksum);
 
 // Raises Error for what is no frozen model, is damaged or cut, is of another version, or lists tensors that the file
 // cannot hold as it says.

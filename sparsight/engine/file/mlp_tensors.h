@@ -15,7 +15,9 @@ struct MlpTensors {
   int64_t bytes() const;
 };
 
-// Reads them from the file into the expert of that number. Raises Error where they do not have their checksums.
-void read_expert(const ByteSource& file, const MlpTensors& tensors, int64_t expert, cpu::PackedExperts& experts);
+// Read from the file into the expert of that number: its matrices, which make biases and scales zeros, and then those.
+// Each raises Error where they do not have their checksums.
+void read_matrices(const ByteSource& file, const MlpTensors& tensors, int64_t expert, cpu::PackedExperts& experts);
+void read_vectors(const ByteSource& file, const MlpTensors& tensors, int64_t expert, cpu::PackedExperts& experts);
 
 }  // namespace sparsight::engine

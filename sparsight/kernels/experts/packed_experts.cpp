@@ -30,22 +30,31 @@ void copy_part(const float* from, int64_t count, float* to) {
     std::fill_n(to, count, 0.0F);
 }
 
+// That of the active level; none where plain matrices are the fastest.
+PackedLayout active_layout(const MlpShape& shape, WeightType type) {
+  if (!kernels().has_tiles || type == WeightType::int8) return panel_layout(type, shape.width, shape.hidden);
+  return type == WeightType::bf16 ? tile_layout(shape.width, shape.hidden) : PackedLayout{};
+}
+
 }  // namespace
 
-PackedExperts::PackedExperts(const MlpShape& shape, WeightType type, bool has_b1, bool has_b2)
+int64_t PackedExperts::memory_bytes(const MlpShape& shape, WeightType type) {
+  const PackedLayout layout = active_layout(shape, type);
+  return shape.experts * (layout.panel == 0 ? 8 * shape.width * shape.hidden : layout.expert_bytes());
+}
+
+PackedExperts::PackedExperts(const MlpShape& shape, WeightType type, bool has_b1, bool has_b2,
+                             std::shared_ptr<const void> memory)
     : shape_(shape),
       type_(type),
+      layout_(active_layout(shape, type)),
+      memory_(std::move(memory)),
       b1_(has_b1 ? static_cast<size_t>(shape.experts * shape.hidden) : 0),
       b2_(has_b2 ? static_cast<size_t>(shape.experts * shape.width) : 0) {
-  if (type == WeightType::fp32 && kernels().has_tiles) {
-    const int64_t numbers = shape.experts * shape.width * shape.hidden;
-    memory_ = ArenaArray(static_cast<size_t>(2 * numbers) * sizeof(float));
-    w1_ = static_cast<const float*>(memory_.data()), w2_ = w1_ + numbers;
+  if (is_plain()) {
+    w1_ = static_cast<const float*>(memory_.get()), w2_ = w1_ + shape.experts * shape.width * shape.hidden;
     return;
   }
-  const bool tiles = kernels().has_tiles && type == WeightType::bf16;
-  layout_ = tiles ? tile_layout(shape.width, shape.hidden) : panel_layout(type, shape.width, shape.hidden);
-  memory_ = ArenaArray(static_cast<size_t>(shape.experts * layout_.expert_bytes()));
   if (type == WeightType::int8) {
     scale1_.resize(static_cast<size_t>(shape.experts * shape.hidden));
     scale2_.resize(static_cast<size_t>(shape.experts * shape.width));
@@ -75,6 +84,7 @@ void PackedExperts::set(Threads& threads, int64_t expert, const MlpView& weights
   copy_part(weights.b2, shape_.width, part(b2_, shape_.experts, expert));
   copy_part(weights.w1.scale, shape_.hidden, part(scale1_, shape_.experts, expert));
   copy_part(weights.w2.scale, shape_.width, part(scale2_, shape_.experts, expert));
+  if (!weights.w1.data) return;
   if (is_plain()) {
     std::copy_n(static_cast<const float*>(weights.w1.data), numbers, const_cast<float*>(plain_w1(expert)));
     std::copy_n(static_cast<const float*>(weights.w2.data), numbers, const_cast<float*>(plain_w2(expert)));
@@ -126,7 +136,7 @@ StoredExperts PackedExperts::kernel_view(int64_t rows) const {
                         .b2 = numbers(b2_),
                         .w1 = view(w1_, shape_.width, shape_.hidden),
                         .w2 = view(w2_, shape_.hidden, shape_.width),
-                        .panels = is_plain() ? nullptr : memory_.data(),
+                        .panels = is_plain() ? nullptr : panels(0),
                         .layout = layout_,
                         .scale1 = numbers(scale1_),
                         .scale2 = numbers(scale2_)};

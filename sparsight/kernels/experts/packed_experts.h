@@ -25,7 +25,11 @@ class PackedExperts {
  public:
   PackedExperts() = default;
   // Memory for E experts with or without biases, which set() fills.
-  PackedExperts(const MlpShape& shape, WeightType type, bool has_b1, bool has_b2);
+  PackedExperts(const MlpShape& shape, WeightType type, bool has_b1, bool has_b2)
+      : PackedExperts(shape, type, has_b1, has_b2, shared_array(memory_bytes(shape, type))) {}
+  // The same with the matrices in this memory, of memory_bytes() and aligned to 64. It may have them already.
+  PackedExperts(const MlpShape& shape, WeightType type, bool has_b1, bool has_b2, std::shared_ptr<const void> memory);
+  static int64_t memory_bytes(const MlpShape& shape, WeightType type);
   // w1: [E,D,F], w2: [E,F,D]; b1: [E,F], b2: [E,D], or null. All are copied.
   PackedExperts(Threads& threads, const MlpShape& shape, const float* w1, const float* b1, const float* w2,
                 const float* b2, WeightType type);
@@ -34,7 +38,8 @@ class PackedExperts {
   PackedExperts(const MlpShape& shape, const float* w1, const float* b1, const float* w2, const float* b2,
                 std::shared_ptr<const void> owner);
 
-  // From matrices of this type; without a bias that these experts have, it is zeros.
+  // From matrices of this type; without a bias that these experts have, it is zeros. Without numbers of the matrices
+  // (null), those that are there stay.
   void set(Threads& threads, int64_t expert, const MlpView& weights);
   // What the expert was made of, exactly.
   StoredMlp stored(Threads& threads, int64_t expert) const;
@@ -58,14 +63,17 @@ class PackedExperts {
   // The expert's matrices of plain ones.
   const float* plain_w1(int64_t expert) const { return w1_ + expert * shape_.width * shape_.hidden; }
   const float* plain_w2(int64_t expert) const { return w2_ + expert * shape_.width * shape_.hidden; }
-  char* panels(int64_t expert) const { return static_cast<char*>(memory_.data()) + expert * layout_.expert_bytes(); }
+  // (What is only read is not written.)
+  char* panels(int64_t expert) const {
+    return static_cast<char*>(const_cast<void*>(memory_.get())) + expert * layout_.expert_bytes();
+  }
   StoredExperts kernel_view(int64_t rows) const;
 
   MlpShape shape_;
   WeightType type_ = WeightType::fp32;
-  PackedLayout layout_ = {};           // of panels; plain matrices, which are the fastest for fp32 on AMX, have none
-  ArenaArray memory_;                  // panels, or all w1 and then all w2, or nothing:
-  std::shared_ptr<const void> owner_;  // of plain matrices elsewhere
+  PackedLayout layout_ = {};            // of panels; plain matrices, which are the fastest for fp32 on AMX, have none
+  std::shared_ptr<const void> memory_;  // panels, or all w1 and then all w2, or nothing:
+  std::shared_ptr<const void> owner_;   // of plain matrices elsewhere
   const float *w1_ = nullptr, *w2_ = nullptr;  // of plain matrices
   std::vector<float> b1_, b2_;                 // empty without
   std::vector<float> scale1_, scale2_;         // of int8: [E,F], [E,D]

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sparsight/kernels/pack/packed_matrix.h"
@@ -25,6 +26,9 @@ class PackedLinear {
   // weight: [O,I], outputs are rows.
   PackedLinear(const MatrixView& weight, const float* bias, int64_t together);
   PackedLinear(const MatrixView& weight, const float* bias) : PackedLinear(weight, bias, rows_together(weight.type)) {}
+  // matrix: [I,O], whose memory is shared; bias: [O], which is copied.
+  PackedLinear(PackedMatrix matrix, const float* bias)
+      : matrix_(std::move(matrix)), bias_(bias, bias + matrix_.columns()) {}
 
   int64_t inputs() const { return matrix_.rows(); }
   int64_t outputs() const { return matrix_.columns(); }

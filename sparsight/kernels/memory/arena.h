@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace sparsight::cpu {
@@ -36,6 +38,13 @@ class ArenaArray {
   void* memory_ = nullptr;
   size_t mapped_ = 0;  // bytes of the arena; 0: from malloc
 };
+
+// The same, to be shared; never null.
+inline std::shared_ptr<const void> shared_array(int64_t bytes) {
+  auto memory = std::make_shared<const ArenaArray>(bytes > 0 ? static_cast<size_t>(bytes) : 1);
+  const void* const data = memory->data();
+  return {std::move(memory), data};
+}
 
 // Returns the unused memory of the arena to the system.
 void release_arena();

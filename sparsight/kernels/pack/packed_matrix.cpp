@@ -70,15 +70,18 @@ void with_type(WeightType type, const Body& body) {
 
 }  // namespace
 
+int64_t PackedMatrix::memory_bytes(const PanelOrder& order, int64_t rows, int64_t columns) {
+  return order.bytes(rows, columns) + (order.type == WeightType::int8 ? columns * int64_t{sizeof(float)} : 0);
+}
+
 PackedMatrix::PackedMatrix(const PanelOrder& order, int64_t rows, int64_t columns)
-    : order_(order), rows_(rows), columns_(columns) {
-  const bool scaled = order.type == WeightType::int8;
-  // Scales stand behind the panels. The arena has large pages, from which long streams are read faster.
-  const int64_t size = bytes() + (scaled ? columns * int64_t{sizeof(float)} : 0);
-  auto memory = std::make_shared<const ArenaArray>(static_cast<size_t>(std::max<int64_t>(size, 64)));
-  panels_ = memory->data();
-  if (scaled) scale_ = reinterpret_cast<float*>(static_cast<char*>(panels_) + bytes());
-  owner_ = std::move(memory);
+    : PackedMatrix(order, rows, columns, shared_array(memory_bytes(order, rows, columns))) {}
+
+PackedMatrix::PackedMatrix(const PanelOrder& order, int64_t rows, int64_t columns, std::shared_ptr<const void> memory)
+    : order_(order), rows_(rows), columns_(columns), owner_(std::move(memory)) {
+  // (What is only read is not written through a matrix.)
+  panels_ = const_cast<void*>(owner_.get());
+  if (order.type == WeightType::int8) scale_ = reinterpret_cast<float*>(static_cast<char*>(panels_) + bytes());
 }
 
 PackedMatrix::PackedMatrix(const PanelOrder& order, int64_t rows, int64_t columns, void* panels, float* scale,

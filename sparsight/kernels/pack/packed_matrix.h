@@ -17,6 +17,9 @@ class PackedMatrix {
   PackedMatrix() = default;
   // [rows,columns] in memory of its own, which pack() or pack_columns() fills.
   PackedMatrix(const PanelOrder& order, int64_t rows, int64_t columns);
+  // In this memory, of memory_bytes() and aligned to 64: panels, and then the scales of int8.
+  PackedMatrix(const PanelOrder& order, int64_t rows, int64_t columns, std::shared_ptr<const void> memory);
+  static int64_t memory_bytes(const PanelOrder& order, int64_t rows, int64_t columns);
   // panels: order.bytes(rows, columns) bytes, aligned to 64; scale: [columns] of int8, else null. Both stay where they
   // are while `owner` lives.
   PackedMatrix(const PanelOrder& order, int64_t rows, int64_t columns, void* panels, float* scale,

@@ -1,0 +1,45 @@
+// A file that a process reads where the page cache has it, so that processes share its pages. Whoever may write into a
+// file can change and cut it under those that have it mapped: such a change is noticed (is_unchanged()), and other
+// memory takes the place of the file's pages.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "sparsight/core/function_ref.h"
+#include "sparsight/core/input_file.h"
+
+namespace sparsight::engine {
+
+class MappedFile {
+ public:
+  // Null for what is no regular file, is empty, may be changed by others than may change the file `like`, or cannot be
+  // mapped, as on other systems than Linux.
+  static std::unique_ptr<MappedFile> open(const std::string& path, const std::string& like);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  int64_t bytes() const { return bytes_; }
+  const char* data() const { return data_; }  // aligned to a page
+  // Copies bytes that are there. Unlike memory, which ends the process, false where the file was cut.
+  bool read(int64_t offset, void* to, int64_t count) const;
+  // Has the pages of these bytes ready; false where the file was cut.
+  bool load(int64_t offset, int64_t count) const;
+
+  // Whether size and time are those of when it was opened.
+  bool is_unchanged() const;
+  // Memory of this process, which fill() is given as zeros, takes the place of the file's in one moment, at the same
+  // address. What fill() raises gets through, and then nothing has changed.
+  void replace(FunctionRef<void(char* memory)> fill);
+
+ private:
+  MappedFile(Descriptor file, int64_t bytes, int64_t time) : file_(std::move(file)), bytes_(bytes), time_(time) {}
+
+  Descriptor file_;
+  int64_t bytes_, time_;  // nanoseconds
+  char* data_ = nullptr;
+};
+
+}  // namespace sparsight::engine
