@@ -77,6 +77,33 @@ TEST_F(ExportVerb, GivesFilesThatPredictAndEvalTakeLikeRuns) {
   EXPECT_NE(output_json({"eval", file("int8"), "--json"})["loss"], output_json({"eval", run(), "--json"})["loss"]);
 }
 
+TEST_F(ExportVerb, KeepsPackedWeightsBesideItsFileOnRequest) {
+  const std::string image = folder_->path("image.png");
+  const auto packed_files = [&] {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_->path()))
+      if (entry.path().extension() == ".packed") found.push_back(entry.path());
+    return found;
+  };
+  const Json expected = output_json({"predict", file("int8"), image, "--json"});
+  EXPECT_TRUE(packed_files().empty());
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(output_json({"predict", file("int8"), image, "--json", "--pack-cache"}), expected);
+  EXPECT_EQ(output_json({"eval", file("int8"), "--json", "--pack-cache"})["loss"],
+            output_json({"eval", file("int8"), "--json"})["loss"]);
+  const auto packed = packed_files();
+  ASSERT_EQ(packed.size(), 1U);
+  std::filesystem::remove(packed[0]);
+  std::filesystem::create_directory(packed[0]);  // and so it cannot be written
+  const ProgramResult without = run_program({"predict", file("int8"), image, "--json", "--pack-cache"});
+  EXPECT_EQ(Json::parse(without.out, nullptr, false), expected);
+  EXPECT_NE(without.err.find("packed weights are not kept: cannot write"), std::string::npos) << without.err;
+  std::filesystem::remove(packed[0]);
+  const ProgramResult refused = run_program({"predict", run(), image, "--pack-cache"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--pack-cache is for models that sparsight export wrote"), std::string::npos);
+}
+
 TEST_F(ExportVerb, GivesFilesThatExplainAndCompareTake) {
   const ProgramResult explained = run_program({"explain", file("fp32"), "--images", "16"});
   EXPECT_EQ(explained.exit_code, 0) << explained.err;

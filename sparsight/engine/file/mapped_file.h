@@ -1,6 +1,6 @@
-// A file that a process reads where the page cache has it, so that processes share its pages. Whoever may write into a
-// file can change and cut it under those that have it mapped: such a change is noticed (is_unchanged()), and other
-// memory takes the place of the file's pages.
+// A file that a process reads where the page cache has it, so that processes share its pages. A program that may write
+// to the file can change and cut it under those that have it mapped: such a change is noticed (is_unchanged()), and
+// memory of the process then replaces the file's pages.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace sparsight::engine {
 
 class MappedFile {
  public:
-  // Null for what is no regular file, is empty, may be changed by others than may change the file `like`, or cannot be
-  // mapped, as on other systems than Linux.
+  // Null for what is not a regular file, is empty, may be changed by others than may change the file `like`, or cannot
+  // be mapped, as on other systems than Linux.
   static std::unique_ptr<MappedFile> open(const std::string& path, const std::string& like);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -30,7 +30,7 @@ class MappedFile {
 
   // Whether size and time are those of when it was opened.
   bool is_unchanged() const;
-  // Memory of this process, which fill() is given as zeros, takes the place of the file's in one moment, at the same
+  // Replaces the file's pages by memory of this process, which fill() is given as zeros, in one moment and at the same
   // address. What fill() raises gets through, and then nothing has changed.
   void replace(FunctionRef<void(char* memory)> fill);
 

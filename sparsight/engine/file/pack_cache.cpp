@@ -108,11 +108,11 @@ std::shared_ptr<const void> PackCache::get(const PackedArray& array, Pack pack) 
 }
 
 void PackCache::finish() {
-  if (packed_ > 0) try {
-      wrote_ = write();
-    } catch (const Error& error) {
-      failure_ = error.what();
-    }
+  try {
+    wrote_ = packed_ > 0 && write();
+  } catch (const Error& error) {
+    failure_ = error.what();
+  }
   std::erase_if(used_, [](const Used& used) { return used.memory != nullptr; });
   if (used_.empty()) mapped_.reset();
   table_ = {};

@@ -14,7 +14,8 @@
 namespace sparsight::engine {
 namespace {
 
-// Takes the lock of whoever writes the file that `path` names. True also on disks without locks.
+// Takes the lock that says that this file is being written. False where another process has it, and where `path` does
+// not name the file any more; true on a disk without locks.
 bool lock_named(const Descriptor& file, const std::string& path) {
   if (file.get() < 0 || (flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)) return false;
   struct stat held {
