@@ -162,6 +162,28 @@ DerivedModel derive_mobilenet(const Tensors& tensors) {
   return derived;
 }
 
+DerivedModel derive_convnext(const Tensors& tensors) {
+  const at::Tensor& stem = tensors.named("stem.0.weight", 4);
+  if (const auto experts = tensors.with_part(".experts."))
+    tensors.fail_derivation(*experts, " is of an MoE layer, whose router has settings that no shape tells");
+  DerivedModel derived;
+  Json depths = Json::array(), widths = Json::array();
+  for (int64_t i = 0; i < tensors.count("stages.", ".blocks.0.conv_dw.weight"); ++i) {
+    depths.push_back(tensors.count(cat("stages.", i, ".blocks."), ".conv_dw.weight"));
+    widths.push_back(tensors.named(cat("stages.", i, ".blocks.0.conv_dw.weight"), 4).size(0));
+  }
+  derived.settings = {{"name", "convnext"},
+                      {"depths", depths},
+                      {"widths", widths},
+                      {"patch", stem.size(2)},
+                      {"layer_scale", tensors.has("stages.0.blocks.0.gamma") ? kAnyLayerScale : 0}};
+  derived.channels = stem.size(1);
+  derived.side = kUsualSide;
+  derived.eval_transforms = crop_transforms(derived.side, "bicubic");
+  derived.pixels = imagenet_pixels();
+  return derived;
+}
+
 struct Family {
   const char* model;
   std::array<const char*, 2> names;  // of tensors that only its files have together
@@ -171,6 +193,7 @@ constexpr Family kFamilies[] = {
     {"vit", {"patch_embed.proj.weight", "blocks.0.attn.qkv.weight"}, derive_vit},
     {"resnet", {"conv1.weight", "layer1.0.conv1.weight"}, derive_resnet},
     {"mobilenet", {"features.0.0.weight", "features.18.0.weight"}, derive_mobilenet},
+    {"convnext", {"stem.0.weight", "stages.0.blocks.0.conv_dw.weight"}, derive_convnext},
 };
 
 }  // namespace
