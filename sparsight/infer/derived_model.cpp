@@ -108,6 +108,7 @@ DerivedModel derive_vit(const Tensors& tensors) {
                       {"mlp_ratio", static_cast<double>(fc1.size(0)) / static_cast<double>(width)},
                       {"pool", class_token ? "class" : "mean"},
                       {"qkv_bias", tensors.has("blocks.0.attn.qkv.bias")},
+                      {"qk_norm", tensors.has("blocks.0.attn.q_norm.weight")},
                       {"pre_logits", tensors.has("pre_logits.fc.weight")},
                       {"layer_scale", tensors.has("blocks.0.ls1.gamma") ? kAnyLayerScale : 0},
                       {"reg_tokens", registers ? tensors.named("reg_token", 3).size(1) : 0},

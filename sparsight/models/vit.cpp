@@ -122,6 +122,9 @@ void VitOptions::declare(OptionSet& set) {
              "which learns faster");
   set.choice("pool", &pool, {"class", "mean"}, "head input: the class token, or the mean of the patch tokens");
   set.flag("qkv_bias", &qkv_bias, "bias of the qkv projection");
+  set.flag(
+      "qk_norm", &qk_norm,
+      "layer norms of the queries and keys of each head, which keep attention logits small in large models (ViT-22B)");
   set.flag("pre_logits", &pre_logits,
            "linear layer of the same width with tanh before the head (V-MoE's representation layer)");
   set.real(
@@ -175,7 +178,7 @@ Vit::Vit(VitOptions options, const ModelContext& context)
       if (first_moe_block_ < 0) first_moe_block_ = i;
     }
     VitBlockOptions block;
-    block.attention = {width, options_.heads, options_.qkv_bias};
+    block.attention = {width, options_.heads, options_.qkv_bias, options_.qk_norm, options_.norm_eps};
     block.mlp_hidden = hidden[static_cast<size_t>(i)];
     block.dropout = options_.dropout;
     block.hidden_dropout = options_.hidden_dropout;

@@ -28,6 +28,7 @@ struct VitOptions {
   std::string stem_norm = "group";
   std::string pool = "class";
   bool qkv_bias = true;
+  bool qk_norm = false;
   bool pre_logits = false;
   double layer_scale = 0;
   int64_t reg_tokens = 0;

@@ -26,7 +26,7 @@ struct Changes {
   std::function<std::unique_ptr<Router>(Parts&)> router = {};
   std::function<std::unique_ptr<Experts>(Parts&)> experts = {};
   RoutePolicy policy = {};
-  bool class_token = true, reads_one_token = false, shares = false;
+  bool class_token = true, reads_one_token = false, shares = false, qk_norm = false;
 };
 
 std::unique_ptr<Router> best_two(Parts& parts) {
@@ -42,7 +42,7 @@ Program transformer(WeightType type, const Changes& changes) {
   const Value x = builder.add<EmbedStep>(
       planes, builder.new_value(tokens), 3, PatchEmbedding(parts.linear(12, kWidth), 2),
       changes.class_token ? parts.numbers(kWidth) : std::vector<float>{}, parts.numbers(16 * kWidth));
-  const Value y = builder.add<BlockStep>(parts.block(x, builder.new_value(tokens), std::nullopt));
+  const Value y = builder.add<BlockStep>(parts.block(x, builder.new_value(tokens), std::nullopt, changes.qk_norm));
   const Value seen = builder.add<NormStep>(y, builder.new_value(tokens), parts.norm());
   builder.add_route("blocks.0.mlp", seen, (changes.router ? changes.router : best_two)(parts), changes.policy);
   Value z = builder.add<ExpertsStep>("blocks.0.mlp", builder.find_routing("blocks.0.mlp"), seen, y,
@@ -51,7 +51,8 @@ Program transformer(WeightType type, const Changes& changes) {
   if (changes.shares)
     z = builder.add<SharedExpertsStep>(seen, z, builder.new_value(tokens), parts.mlps(2, Activation::silu));
   if (changes.reads_one_token) z = builder.add<PoolStep>(z, builder.new_value(first), PoolStep::Pool::first);
-  const Value last = builder.add<BlockStep>(parts.block(z, builder.new_value(first), Activation::gelu));
+  const Value last =
+      builder.add<BlockStep>(parts.block(z, builder.new_value(first), Activation::gelu, changes.qk_norm));
   const Value features =
       changes.class_token ? builder.add<PoolStep>(last, builder.new_value(Shape::vector(kWidth)), PoolStep::Pool::first)
                           : add_mean(builder, last);
@@ -104,6 +105,7 @@ void add_top_k(std::vector<ProgramForm>& forms) {
     return std::make_unique<TopKRouter>(parts.logits(), TopKRule{.k = 2}, ImageVector{});
   };
   forms.push_back(routed("first_token_of_image", first));
+  forms.push_back(routed("qk_norm", {.qk_norm = true}));
 }
 
 void add_other_routers(std::vector<ProgramForm>& forms) {

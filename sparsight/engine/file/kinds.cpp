@@ -32,6 +32,8 @@ const std::vector<Kind<Step>>& step_kinds() {
       {"embed", make<Step, EmbedStep>},
       {"attention", make<Step, BlockStep>},
       {"block", make<Step, BlockStep>},
+      {"attention with qk norm", BlockStep::with_qk_norm},
+      {"block with qk norm", BlockStep::with_qk_norm},
       {"route", make<Step, RouteStep>},
       {"experts", make<Step, ExpertsStep>},
       {"shared experts", make<Step, SharedExpertsStep>},
