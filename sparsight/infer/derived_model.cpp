@@ -95,7 +95,9 @@ DerivedModel derive_vit(const Tensors& tensors) {
   const int64_t width = patch.size(0), depth = tensors.count("blocks.", ".norm1.weight");
   const bool class_token = tensors.has("cls_token"), registers = tensors.has("reg_token"),
              pre_norm = tensors.has("norm_pre.weight");
-  const int64_t prefix = (class_token ? 1 : 0) + (registers ? tensors.named("reg_token", 3).size(1) : 0);
+  const bool distilled = tensors.has("dist_token");
+  const int64_t prefix =
+      (class_token ? 1 : 0) + (distilled ? 1 : 0) + (registers ? tensors.named("reg_token", 3).size(1) : 0);
   if (width == 0 || patch.size(2) == 0) tensors.fail_derivation("patch_embed.proj.weight is empty");
   if (class_token != tensors.has("norm.weight") || class_token == tensors.has("fc_norm.weight"))
     tensors.fail_derivation("vit normalises the class token (norm.weight), or without one the mean (fc_norm.weight)");
@@ -109,6 +111,7 @@ DerivedModel derive_vit(const Tensors& tensors) {
                       {"pool", class_token ? "class" : "mean"},
                       {"qkv_bias", tensors.has("blocks.0.attn.qkv.bias")},
                       {"qk_norm", tensors.has("blocks.0.attn.q_norm.weight")},
+                      {"distilled", distilled},
                       {"pre_logits", tensors.has("pre_logits.fc.weight")},
                       {"layer_scale", tensors.has("blocks.0.ls1.gamma") ? kAnyLayerScale : 0},
                       {"reg_tokens", registers ? tensors.named("reg_token", 3).size(1) : 0},

@@ -3,4 +3,5 @@ torch_tests(
   golden/convnext_golden_test.cpp
   golden/mobilenet_golden_test.cpp
   golden/resnet_golden_test.cpp
-  golden/vit_golden_test.cpp)
+  golden/vit_golden_test.cpp
+  golden/vit_variants_golden_test.cpp)
