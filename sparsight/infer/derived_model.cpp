@@ -99,8 +99,12 @@ DerivedModel derive_vit(const Tensors& tensors) {
   const int64_t prefix =
       (class_token ? 1 : 0) + (distilled ? 1 : 0) + (registers ? tensors.named("reg_token", 3).size(1) : 0);
   if (width == 0 || patch.size(2) == 0) tensors.fail_derivation("patch_embed.proj.weight is empty");
-  if (class_token != tensors.has("norm.weight") || class_token == tensors.has("fc_norm.weight"))
-    tensors.fail_derivation("vit normalises the class token (norm.weight), or without one the mean (fc_norm.weight)");
+  const bool map = tensors.has("attn_pool.latent");
+  if ((class_token || map) != tensors.has("norm.weight") || (class_token || map) == tensors.has("fc_norm.weight") ||
+      (class_token && map))
+    tensors.fail_derivation(
+        "vit normalises the class token or what attention pools (norm.weight), or without both the mean "
+        "(fc_norm.weight)");
   const Grid grid = find_grid(tensors, prefix);
   DerivedModel derived;
   derived.settings = {{"name", "vit"},
@@ -108,7 +112,9 @@ DerivedModel derive_vit(const Tensors& tensors) {
                       {"depth", depth},
                       {"patch", patch.size(2)},
                       {"mlp_ratio", static_cast<double>(fc1.size(0)) / static_cast<double>(width)},
-                      {"pool", class_token ? "class" : "mean"},
+                      {"pool", map           ? "map"
+                               : class_token ? "class"
+                                             : "mean"},
                       {"qkv_bias", tensors.has("blocks.0.attn.qkv.bias")},
                       {"qk_norm", tensors.has("blocks.0.attn.q_norm.weight")},
                       {"distilled", distilled},

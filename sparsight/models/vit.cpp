@@ -122,7 +122,10 @@ void VitOptions::declare(OptionSet& set) {
   set.choice("stem_norm", &stem_norm, {"group", "batch"},
              "normalisation in the stem: group norm, by which an image does not depend on its batch, or batch norm, "
              "which learns faster");
-  set.choice("pool", &pool, {"class", "mean"}, "head input: the class token, or the mean of the patch tokens");
+  set.choice(
+      "pool", &pool, {"class", "mean", "map"},
+      "head input: the class token, the mean of the patch tokens, or what one learned query reads from all tokens "
+      "(attention pooling, as SigLIP's)");
   set.flag("qkv_bias", &qkv_bias, "bias of the qkv projection");
   set.flag(
       "qk_norm", &qk_norm,
@@ -196,7 +199,12 @@ Vit::Vit(VitOptions options, const ModelContext& context)
     blocks_.push_back(blocks->register_module(cat(i), std::make_shared<VitBlock>(block, spec)));
   }
   shared_router_.emplace(*this, context.moe, width, moe_layers);
-  norm_ = register_module(has_class_token() ? "norm" : "fc_norm", LayerNorm(width, options_.norm_eps));
+  norm_ = register_module(norm_name(), LayerNorm(width, options_.norm_eps));
+  if (options_.pool == "map")
+    attn_pool_ = register_module("attn_pool", AttentionPool(AttentionPoolOptions{.width = width,
+                                                                                 .heads = options_.heads,
+                                                                                 .mlp_hidden = options_.mlp_hidden(),
+                                                                                 .norm_eps = options_.norm_eps}));
   if (options_.pre_logits)  // timm's name is pre_logits.fc
     pre_logits_ = register_module("pre_logits", std::make_shared<torch::nn::Module>())
                       ->register_module("fc", Linear(width, width));
@@ -207,7 +215,10 @@ Vit::Vit(VitOptions options, const ModelContext& context)
 // The norm of the tokens that heads read and the heads, of which two become one layer on both tokens.
 ImageModel::CompiledOutputs Vit::compile_head(engine::ProgramBuilder& builder, engine::Value x) const {
   const engine::Shape vector = engine::Shape::vector(options_.width * head_tokens());
-  if (!options_.distilled) {
+  if (attn_pool_) {
+    x = builder.add<engine::NormStep>(x, builder.new_value(x.shape), packed_norm(*norm_));
+    x = attn_pool_->compile(builder, x);
+  } else if (!options_.distilled) {
     x = has_class_token() ? builder.add<engine::PoolStep>(x, builder.new_value(vector), engine::PoolStep::Pool::first)
                           : engine::add_mean(builder, x);
     x = builder.add<engine::NormStep>(x, builder.new_value(vector), packed_norm(*norm_));
@@ -249,7 +260,8 @@ PatchGrid Vit::grid() const { return {image_.height / options_.patch, image_.wid
 std::vector<std::string> Vit::tap_names() const {
   std::vector<std::string> names{"patch_embed"};
   for (size_t i = 0; i < blocks_.size(); ++i) names.push_back(cat("blocks.", i));
-  names.emplace_back(has_class_token() ? "norm" : "fc_norm");
+  names.emplace_back(norm_name());
+  if (attn_pool_) names.emplace_back("attn_pool");
   if (pre_logits_) names.emplace_back("pre_logits");
   return names;
 }
@@ -268,6 +280,25 @@ at::Tensor Vit::embed(const ModelInput& input, ModelOutput& out) {
   if (prefix == 0) return x + pos_embed_;
   x = x + pos_embed_.narrow(1, embedded, patches);
   return at::cat({this->prefix().expand({x.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
+}
+
+// Normalising only what the head reads gives timm's result: layer norm treats each token separately.
+at::Tensor Vit::pool_tokens(const at::Tensor& x, int64_t prefix, const ModelInput& input, ModelOutput& out) {
+  if (options_.pool == "mean") {
+    const at::Tensor mean = norm_->forward(x.slice(1, prefix).mean(1));
+    tap(input, out, mean, "fc_norm");
+    return mean;
+  }
+  if (attn_pool_ || input.is_tapped("norm")) {
+    const at::Tensor normed = norm_->forward(x);
+    tap(input, out, normed, "norm");
+    if (attn_pool_) {
+      const at::Tensor pooled = attn_pool_->forward(normed);
+      tap(input, out, pooled, "attn_pool");
+      return pooled;
+    }
+  }
+  return norm_->forward(options_.distilled ? x.narrow(1, 0, head_tokens()) : x.select(1, 0)).flatten(1);
 }
 
 ModelOutput Vit::run(const ModelInput& input) {
@@ -290,13 +321,7 @@ ModelOutput Vit::run(const ModelInput& input) {
                                                  i < last || reads_all ? layout.per_image : head_tokens());
     tap(input, out, x, "blocks.", i);
   }
-  if (cls_token_.defined() && input.is_tapped("norm")) tap(input, out, norm_->forward(x), "norm");
-  // Normalising only the head's input gives timm's result: layer norm treats each token separately.
-  if (options_.distilled)
-    out.features = norm_->forward(x.narrow(1, 0, head_tokens())).flatten(1);
-  else
-    out.features = norm_->forward(cls_token_.defined() ? x.select(1, 0) : x.slice(1, layout.prefix).mean(1));
-  if (!cls_token_.defined()) tap(input, out, out.features, "fc_norm");
+  out.features = pool_tokens(x, layout.prefix, input, out);
   if (pre_logits_) {
     out.features = at::tanh(pre_logits_->forward(out.features));
     tap(input, out, out.features, "pre_logits");
@@ -338,9 +363,11 @@ std::vector<PartCost> Vit::cost(const CostOptions& options) const {
     append(parts,
            blocks_[static_cast<size_t>(i)]->cost(layout, options, deciding, last && !all ? head_tokens() : tokens));
   }
-  Cost norm = on_units(norm_->cost(), options.convention.norm_all_tokens ? tokens : head_tokens());
-  if (!has_class_token()) norm = norm + elementwise_cost(patches * width);  // the mean
-  parts.push_back({has_class_token() ? "norm" : "fc_norm", norm});
+  const bool all_normed = options.convention.norm_all_tokens || attn_pool_;
+  Cost norm = on_units(norm_->cost(), all_normed ? tokens : head_tokens());
+  if (options_.pool == "mean") norm = norm + elementwise_cost(patches * width);  // the mean
+  parts.push_back({norm_name(), norm});
+  if (attn_pool_) parts.push_back({"attn_pool", attn_pool_->cost(tokens)});
   if (pre_logits_) parts.push_back({"pre_logits", pre_logits_->cost() + elementwise_cost(width)});
   parts.push_back({"head", head_->cost()});
   if (head_dist_)

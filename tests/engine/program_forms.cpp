@@ -10,6 +10,7 @@
 #include "sparsight/engine/routers/top_k.h"
 #include "sparsight/engine/routers/two_level.h"
 #include "sparsight/engine/routers/varying.h"
+#include "sparsight/engine/steps/attention_pool.h"
 #include "sparsight/engine/steps/experts.h"
 #include "sparsight/engine/steps/maps.h"
 #include "sparsight/engine/steps/pixels.h"
@@ -26,7 +27,7 @@ struct Changes {
   std::function<std::unique_ptr<Router>(Parts&)> router = {};
   std::function<std::unique_ptr<Experts>(Parts&)> experts = {};
   RoutePolicy policy = {};
-  bool class_token = true, reads_one_token = false, shares = false, qk_norm = false;
+  bool class_token = true, reads_one_token = false, shares = false, qk_norm = false, pools_by_attention = false;
 };
 
 std::unique_ptr<Router> best_two(Parts& parts) {
@@ -53,9 +54,17 @@ Program transformer(WeightType type, const Changes& changes) {
   if (changes.reads_one_token) z = builder.add<PoolStep>(z, builder.new_value(first), PoolStep::Pool::first);
   const Value last =
       builder.add<BlockStep>(parts.block(z, builder.new_value(first), Activation::gelu, changes.qk_norm));
-  const Value features =
-      changes.class_token ? builder.add<PoolStep>(last, builder.new_value(Shape::vector(kWidth)), PoolStep::Pool::first)
-                          : add_mean(builder, last);
+  Value features;
+  if (changes.pools_by_attention) {
+    Shape pairs = tokens;
+    pairs.columns = 2 * kWidth;
+    const Value kv = builder.add<LinearStep>(last, Value{}, builder.new_value(pairs), parts.linear(kWidth, 2 * kWidth));
+    features = builder.add<AttentionPoolStep>(kv, builder.new_value(Shape::vector(kWidth)), parts.numbers(kWidth), 2);
+  } else if (changes.class_token) {
+    features = builder.add<PoolStep>(last, builder.new_value(Shape::vector(kWidth)), PoolStep::Pool::first);
+  } else {
+    features = add_mean(builder, last);
+  }
   Program program = builder.finish(features, add_linear(builder, features, parts.linear(kWidth, kClasses)));
   program.info.classes = {"a", "b", "c", "d", "e \xc3\xa9"};
   return program;
@@ -106,6 +115,7 @@ void add_top_k(std::vector<ProgramForm>& forms) {
   };
   forms.push_back(routed("first_token_of_image", first));
   forms.push_back(routed("qk_norm", {.qk_norm = true}));
+  forms.push_back(routed("attention_pool", {.class_token = false, .pools_by_attention = true}));
 }
 
 void add_other_routers(std::vector<ProgramForm>& forms) {

@@ -1,5 +1,5 @@
-"""Makes vit_variants_golden.safetensors, the expected outputs of Sparsight's vision transformers with norms of queries and keys and
-with a distillation token, with timm.
+"""Makes vit_variants_golden.safetensors, the expected outputs of Sparsight's vision transformers with norms of queries and keys,
+with a distillation token and with attention pooling, with timm.
 
 Tiny models with random weights: parameters under timm's names, input images and logits. Run it in an environment of its own:
 
@@ -42,6 +42,7 @@ def golden_model(prefix, seed, make, **options):
 if __name__ == "__main__":
     tensors = golden_model("qk_norm/", 11, VisionTransformer, qk_norm=True)
     tensors |= golden_model("distilled/", 12, VisionTransformerDistilled)
+    tensors |= golden_model("map/", 13, VisionTransformer, class_token=False, global_pool="map")
     path = os.path.join(HERE, "vit_variants_golden.safetensors")
     metadata = {"made by": f"make_vit_variants_golden.py with timm {timm.__version__}, torch {torch.__version__}"}
     save_file({name: value.contiguous() for name, value in tensors.items()}, path, metadata)

@@ -1,5 +1,5 @@
-// Vision transformers with norms of queries and keys, and with a distillation token, against timm:
-// tests/golden/make_vit_variants_golden.py made the file.
+// Vision transformers with norms of queries and keys, with a distillation token and with attention pooling, against
+// timm: tests/golden/make_vit_variants_golden.py made the file.
 #include <map>
 
 #include <gtest/gtest.h>
@@ -28,10 +28,11 @@ VitOptions small_vit_options() {
 TEST(VitVariantsGolden, LogitsAgreeWithTimm) {
   const TensorFile file = read_safetensors(test::source_path("tests/golden/vit_variants_golden.safetensors"));
   const std::map<std::string, at::Tensor> golden(file.tensors.begin(), file.tensors.end());
-  for (const std::string name : {"qk_norm", "distilled"}) {
+  for (const std::string name : {"qk_norm", "distilled", "map"}) {
     VitOptions options = small_vit_options();
     options.qk_norm = name == "qk_norm";
     options.distilled = name == "distilled";
+    if (name == "map") options.pool = "map";
     Vit vit(options, {{3, 16, 12, 5}, default_moe_spec()});
     NamedTensors weights;
     const std::string start = name + "/weights/";

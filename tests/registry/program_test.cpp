@@ -195,6 +195,7 @@ std::vector<Form> other_forms() {
       routed("registers", {{"model", {{"reg_tokens", 3}, {"no_embed_class", true}, {"layer_scale", 0.5}}}}),
       routed("pre_norm", {{"model", {{"pre_norm", true}, {"pre_logits", true}, {"qkv_bias", false}}}}),
       routed("qk_norm", {{"model", {{"qk_norm", true}, {"norm_eps", 1e-3}}}}),
+      routed("attention_pool", {{"model", {{"pool", "map"}, {"reg_tokens", 2}}}}),
       routed("distilled", {{"model", {{"distilled", true}, {"reg_tokens", 2}}}}),
       routed("distilled_dense", {{"model", {{"distilled", true}}}, {"moe", {{"blocks", {0}}}}}),
       routed("stem", {{"model", {{"stem", {8, 16}}, {"stem_norm", "batch"}}}}),
