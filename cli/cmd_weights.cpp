@@ -40,7 +40,7 @@ void add_weights_merge(CLI::App& weights) {
 void add_weights_convert(CLI::App& weights) {
   const auto arguments = std::make_shared<WeightsConvertArguments>();
   CLI::App* verb = add_verb(weights, "convert", "Write weights under the names of another library",
-                            "sparsight weights convert runs/demo --to timm --out demo.safetensors\n"
+                            "sparsight weights convert runs/dense --to timm --out dense.safetensors\n"
                             "sparsight weights convert vit_b_16.pth --to huggingface --out model.safetensors");
   verb->add_option("weights", arguments->weights,
                    "Run folder (its best weights), checkpoint, or file of weights of any of the libraries")
@@ -80,7 +80,7 @@ void add_weights(CLI::App& app) {
                             "Divide weights into files and merge them, rename them for other libraries, publish them",
                             "sparsight weights shard runs/demo --files 2 --out demo_shards\n"
                             "sparsight weights merge demo_shards --out demo.safetensors\n"
-                            "sparsight weights convert runs/demo --to timm --out demo.safetensors\n"
+                            "sparsight weights convert runs/dense --to timm --out dense.safetensors\n"
                             "sparsight weights publish runs/demo --out demo_hub");
   verb->require_subcommand(1);
   add_weights_shard(*verb);

@@ -38,7 +38,9 @@ TEST(VitVariantsGolden, LogitsAgreeWithTimm) {
     const std::string start = name + "/weights/";
     for (const auto& [key, tensor] : file.tensors)
       if (key.starts_with(start)) weights.emplace_back(key.substr(start.size()), tensor);
-    load_weights(vit, weights, {.strict = true});  // the names, their number and the shapes must be timm's
+    LoadOptions all;
+    all.strict = true;  // the names, their number and the shapes must be timm's
+    load_weights(vit, weights, all);
     const torch::NoGradGuard no_grad;
     const at::Tensor images = golden.at(name + "/images"), expected = golden.at(name + "/logits");
     EXPECT_LT(test::relative_difference(vit.forward({images}).logits, expected), 1e-4) << name;
