@@ -37,6 +37,25 @@ void add_weights_merge(CLI::App& weights) {
   verb->callback([arguments] { run_weights_merge(*arguments); });
 }
 
+void add_weights_convert(CLI::App& weights) {
+  const auto arguments = std::make_shared<WeightsConvertArguments>();
+  CLI::App* verb = add_verb(weights, "convert", "Write weights under the names of another library",
+                            "sparsight weights convert runs/dense --to timm --out dense.safetensors\n"
+                            "sparsight weights convert vit_b_16.pth --to huggingface --out model.safetensors");
+  verb->add_option("weights", arguments->weights,
+                   "Run folder (its best weights), checkpoint, or file of weights of any of the libraries")
+      ->required()
+      ->type_name("WEIGHTS");
+  verb->add_option("--to", arguments->library,
+                   "Library: timm, torchvision, huggingface (names of its files), transformers-5 (names of "
+                   "state_dict() in version 5) or domainbed")
+      ->required()
+      ->type_name("LIBRARY");
+  verb->add_option("--out", arguments->out, "Safetensors file to write")->required()->type_name("FILE");
+  verb->add_flag("--overwrite", arguments->overwrite, "Replace an existing file");
+  verb->callback([arguments] { run_weights_convert(*arguments); });
+}
+
 void add_weights_publish(CLI::App& weights) {
   const auto arguments = std::make_shared<WeightsPublishArguments>();
   CLI::App* verb =
@@ -57,14 +76,16 @@ void add_weights_publish(CLI::App& weights) {
 }  // namespace
 
 void add_weights(CLI::App& app) {
-  CLI::App* verb =
-      add_verb(app, "weights", "Divide weights into several files and merge them, or publish a model with its card",
-               "sparsight weights shard runs/demo --files 2 --out demo_shards\n"
-               "sparsight weights merge demo_shards --out demo.safetensors\n"
-               "sparsight weights publish runs/demo --out demo_hub");
+  CLI::App* verb = add_verb(app, "weights",
+                            "Divide weights into files and merge them, rename them for other libraries, publish them",
+                            "sparsight weights shard runs/demo --files 2 --out demo_shards\n"
+                            "sparsight weights merge demo_shards --out demo.safetensors\n"
+                            "sparsight weights convert runs/dense --to timm --out dense.safetensors\n"
+                            "sparsight weights publish runs/demo --out demo_hub");
   verb->require_subcommand(1);
   add_weights_shard(*verb);
   add_weights_merge(*verb);
+  add_weights_convert(*verb);
   add_weights_publish(*verb);
 }
 

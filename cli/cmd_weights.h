@@ -20,6 +20,12 @@ struct WeightsPublishArguments {
   std::string run, checkpoint, out, name, license;
 };
 
+struct WeightsConvertArguments {
+  std::string weights, library, out;  // run folder, checkpoint or file of weights; file to write
+  bool overwrite = false;
+};
+
+void run_weights_convert(const WeightsConvertArguments& arguments);
 void run_weights_publish(const WeightsPublishArguments& arguments);
 void run_weights_shard(const WeightsShardArguments& arguments);
 void run_weights_merge(const WeightsMergeArguments& arguments);

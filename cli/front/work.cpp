@@ -68,6 +68,7 @@ void run_superclass_train(const SuperclassTrainArguments&) { start_full_program(
 void run_sweep(const SweepArguments&) { start_full_program(); }
 void run_train(const TrainArguments&) { start_full_program(); }
 void run_watch(const WatchArguments&) { start_full_program(); }
+void run_weights_convert(const WeightsConvertArguments&) { start_full_program(); }
 void run_weights_merge(const WeightsMergeArguments&) { start_full_program(); }
 void run_weights_publish(const WeightsPublishArguments&) { start_full_program(); }
 void run_weights_shard(const WeightsShardArguments&) { start_full_program(); }

@@ -6,6 +6,7 @@
 #include "cli/work/interruptible.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/infer/convert_weights.h"
 #include "sparsight/infer/publish_run.h"
 #include "sparsight/io/part_files.h"
 #include "sparsight/io/sharded_weights.h"
@@ -33,6 +34,8 @@ std::string weights_file(const std::string& path) {
   return file;
 }
 
+Existing existing_file(bool overwrite) { return overwrite ? Existing::replace : Existing::keep_equal; }
+
 }  // namespace
 
 void run_weights_shard(const WeightsShardArguments& arguments) {
@@ -51,8 +54,20 @@ void run_weights_merge(const WeightsMergeArguments& arguments) {
   if (!is_sharded(from))
     fail(printable(arguments.folder), " has no ", kShardIndex,
          "; name the folder of weights shard, or a run whose checkpoints are in parts");
-  merge_weights(from, arguments.out, arguments.overwrite ? Existing::replace : Existing::keep_equal);
+  merge_weights(from, arguments.out, existing_file(arguments.overwrite));
   output() << printable(arguments.folder) << ": merged into " << printable(arguments.out) << "\n";
+}
+
+void run_weights_convert(const WeightsConvertArguments& arguments) {
+  begin_interruptible_work();
+  const std::string from = is_sharded(arguments.weights) ? arguments.weights : weights_file(arguments.weights);
+  const ConvertedWeights done =
+      convert_weights({from, arguments.library, arguments.out, existing_file(arguments.overwrite)});
+  output() << printable(from) << ": " << done.tensors << " tensors under the names of " << arguments.library << " in "
+           << printable(arguments.out) << "\n";
+  if (!done.pixels.empty())
+    output() << "the model takes pixels in 0..1 that are normalised by " << to_text(done.pixels)
+             << ", which the file does not say\n";
 }
 
 void run_weights_publish(const WeightsPublishArguments& arguments) {

@@ -23,6 +23,7 @@ kernel_sources(
   engine/routers/varying.cpp
   engine/routing.cpp
   engine/step.cpp
+  engine/steps/attention_pool.cpp
   engine/steps/blocks.cpp
   engine/steps/experts.cpp
   engine/steps/maps.cpp

@@ -180,9 +180,21 @@ void TransformerBlock::after_attention(const float* x, const float* mixed, int64
   add_mlp(mlp, in, rows, y);
 }
 
+// In place: a head's columns of qkv [S,3D] are read by its own task alone.
+void TransformerBlock::normalise_head(float* qkv, const BatchTokens& batch, int64_t head) const {
+  const int64_t width = this->width(), size = width / w_.heads;
+  const auto normalise_rows = [&](const Norm& norm, float* rows, int64_t count) {
+    for (int64_t r = 0; r < count; ++r, rows += 3 * width)
+      cpu::kernels().layer_norm(rows, norm.weight.data(), norm.bias.data(), norm.epsilon, size, rows, kBlock);
+  };
+  normalise_rows(w_.qk_norm->q, qkv + head * size, batch.outputs);
+  normalise_rows(w_.qk_norm->k, qkv + width + head * size, batch.tokens);
+}
+
 // qkv: [S,3D] of an image; mixed: [outputs,D], of which it writes the columns of the head.
-void TransformerBlock::attend_head(const float* qkv, const BatchTokens& batch, int64_t head, float* mixed) const {
+void TransformerBlock::attend_head(float* qkv, const BatchTokens& batch, int64_t head, float* mixed) const {
   const int64_t width = this->width(), size = width / w_.heads, first = head * size;
+  if (w_.qk_norm) normalise_head(qkv, batch, head);
   cpu::AttentionForward p;
   p.head = {qkv + first,
             qkv + width + first,
@@ -244,8 +256,7 @@ void TransformerBlock::finish_by_rows(cpu::Threads& threads, const float* x, con
   });
 }
 
-void TransformerBlock::attend_all(cpu::Threads& threads, const float* qkv, const BatchTokens& batch,
-                                  float* mixed) const {
+void TransformerBlock::attend_all(cpu::Threads& threads, float* qkv, const BatchTokens& batch, float* mixed) const {
   const int64_t width = this->width();
   cpu::run_tasks(threads, batch.images * w_.heads, [&](int64_t task, const auto&) {
     const int64_t image = task / w_.heads;
@@ -303,6 +314,10 @@ void TransformerBlock::visit(Fields& fields, int64_t width) {
   fields.part("norm1", [&] { w_.norm1.visit(fields, width); });
   fields.linear("qkv", w_.qkv, width, 3 * width);
   fields.linear("proj", w_.proj, width, width);
+  if (w_.qk_norm) {  // the kind of the step says so
+    fields.part("q_norm", [&] { w_.qk_norm->q.visit(fields, width / w_.heads); });
+    fields.part("k_norm", [&] { w_.qk_norm->k.visit(fields, width / w_.heads); });
+  }
   fields.optional("has_mlp", w_.mlp, [&](Mlp& mlp) {
     fields.part("norm2", [&] { mlp.norm.visit(fields, width); });
     fields.linear("fc1", mlp.fc1, width, Fields::kAny);
@@ -316,14 +331,19 @@ OnnxName TransformerBlock::export_attention(OnnxGraph& graph, const OnnxName& x,
   const int64_t size = width() / w_.heads;
   const OnnxName normed = onnx_norm(graph, w_.norm1, x);
   const std::vector<OnnxName> qkv = graph.nodes("Split", {onnx_linear(graph, "qkv", normed, w_.qkv)}, 3, {{"axis", 2}});
-  const auto heads = [&](const OnnxName& part, int64_t rows, const std::vector<int64_t>& order) {
-    return graph.transpose(graph.reshape(part, {-1, rows, w_.heads, size}), order);
+  const auto heads = [&](const OnnxName& part, int64_t rows, const std::vector<int64_t>& order, const Norm* norm) {
+    const OnnxName split = graph.reshape(part, {-1, rows, w_.heads, size});
+    return graph.transpose(norm ? onnx_norm(graph, *norm, split) : split, order);
   };
+  const Norm* const q_norm = w_.qk_norm ? &w_.qk_norm->q : nullptr;
+  const Norm* const k_norm = w_.qk_norm ? &w_.qk_norm->k : nullptr;
   const OnnxName asked = outputs == tokens ? qkv[0] : graph.slice(qkv[0], 1, 0, outputs);
-  const OnnxName products = graph.matmul(heads(asked, outputs, {0, 2, 1, 3}), heads(qkv[1], tokens, {0, 2, 3, 1}));
+  const OnnxName products =
+      graph.matmul(heads(asked, outputs, {0, 2, 1, 3}, q_norm), heads(qkv[1], tokens, {0, 2, 3, 1}, k_norm));
   const OnnxName weights =
       graph.softmax(graph.multiply(products, graph.number(1 / std::sqrt(static_cast<float>(size)))), 3);
-  const OnnxName mixed = graph.transpose(graph.matmul(weights, heads(qkv[2], tokens, {0, 2, 1, 3})), {0, 2, 1, 3});
+  const OnnxName mixed =
+      graph.transpose(graph.matmul(weights, heads(qkv[2], tokens, {0, 2, 1, 3}, nullptr)), {0, 2, 1, 3});
   return onnx_linear(graph, "proj", graph.reshape(mixed, {-1, outputs, width()}), w_.proj);
 }
 

@@ -31,11 +31,17 @@ struct Mlp {
   Activation activation = Activation::gelu;
 };
 
+// Norms of the queries and keys of each head, [D / heads].
+struct QkNorm {
+  Norm q, k;
+};
+
 struct TransformerBlockWeights {
   Norm norm1;
   cpu::PackedLinear qkv, proj;
   int64_t heads = 1;
   std::optional<Mlp> mlp;
+  std::optional<QkNorm> qk_norm = {};
 };
 
 // The tokens of a batch; the block computes the first `outputs` of each image, which attend to all.
@@ -53,6 +59,7 @@ class TransformerBlock {
   void run(cpu::Threads& threads, const float* x, float* y, const BatchTokens& batch) const;
 
   bool has_mlp() const { return w_.mlp.has_value(); }
+  bool has_qk_norm() const { return w_.qk_norm.has_value(); }
   WeightType type() const { return w_.qkv.type(); }
   int64_t bytes() const;  // of the packed weights
   void visit(Fields& fields, int64_t width);
@@ -74,8 +81,9 @@ class TransformerBlock {
   void project_qkv(const float* x, int64_t rows, float* qkv) const;
   void attend_images(const float* x, const BatchTokens& batch, float* mixed) const;
   void after_attention(const float* x, const float* mixed, int64_t rows, float* y) const;
-  void attend_head(const float* qkv, const BatchTokens& batch, int64_t head, float* mixed) const;
-  void attend_all(cpu::Threads& threads, const float* qkv, const BatchTokens& batch, float* mixed) const;
+  void attend_head(float* qkv, const BatchTokens& batch, int64_t head, float* mixed) const;
+  void attend_all(cpu::Threads& threads, float* qkv, const BatchTokens& batch, float* mixed) const;
+  void normalise_head(float* qkv, const BatchTokens& batch, int64_t head) const;
 
   int64_t width() const { return w_.proj.outputs(); }
   TransformerBlockWeights w_;

@@ -95,10 +95,16 @@ DerivedModel derive_vit(const Tensors& tensors) {
   const int64_t width = patch.size(0), depth = tensors.count("blocks.", ".norm1.weight");
   const bool class_token = tensors.has("cls_token"), registers = tensors.has("reg_token"),
              pre_norm = tensors.has("norm_pre.weight");
-  const int64_t prefix = (class_token ? 1 : 0) + (registers ? tensors.named("reg_token", 3).size(1) : 0);
+  const bool distilled = tensors.has("dist_token");
+  const int64_t prefix =
+      (class_token ? 1 : 0) + (distilled ? 1 : 0) + (registers ? tensors.named("reg_token", 3).size(1) : 0);
   if (width == 0 || patch.size(2) == 0) tensors.fail_derivation("patch_embed.proj.weight is empty");
-  if (class_token != tensors.has("norm.weight") || class_token == tensors.has("fc_norm.weight"))
-    tensors.fail_derivation("vit normalises the class token (norm.weight), or without one the mean (fc_norm.weight)");
+  const bool map = tensors.has("attn_pool.latent");
+  if ((class_token || map) != tensors.has("norm.weight") || (class_token || map) == tensors.has("fc_norm.weight") ||
+      (class_token && map))
+    tensors.fail_derivation(
+        "vit normalises the class token or what attention pools (norm.weight), or without both the mean "
+        "(fc_norm.weight)");
   const Grid grid = find_grid(tensors, prefix);
   DerivedModel derived;
   derived.settings = {{"name", "vit"},
@@ -106,8 +112,12 @@ DerivedModel derive_vit(const Tensors& tensors) {
                       {"depth", depth},
                       {"patch", patch.size(2)},
                       {"mlp_ratio", static_cast<double>(fc1.size(0)) / static_cast<double>(width)},
-                      {"pool", class_token ? "class" : "mean"},
+                      {"pool", map           ? "map"
+                               : class_token ? "class"
+                                             : "mean"},
                       {"qkv_bias", tensors.has("blocks.0.attn.qkv.bias")},
+                      {"qk_norm", tensors.has("blocks.0.attn.q_norm.weight")},
+                      {"distilled", distilled},
                       {"pre_logits", tensors.has("pre_logits.fc.weight")},
                       {"layer_scale", tensors.has("blocks.0.ls1.gamma") ? kAnyLayerScale : 0},
                       {"reg_tokens", registers ? tensors.named("reg_token", 3).size(1) : 0},
@@ -162,6 +172,28 @@ DerivedModel derive_mobilenet(const Tensors& tensors) {
   return derived;
 }
 
+DerivedModel derive_convnext(const Tensors& tensors) {
+  const at::Tensor& stem = tensors.named("stem.0.weight", 4);
+  if (const auto experts = tensors.with_part(".experts."))
+    tensors.fail_derivation(*experts, " is of an MoE layer, whose router has settings that no shape tells");
+  DerivedModel derived;
+  Json depths = Json::array(), widths = Json::array();
+  for (int64_t i = 0; i < tensors.count("stages.", ".blocks.0.conv_dw.weight"); ++i) {
+    depths.push_back(tensors.count(cat("stages.", i, ".blocks."), ".conv_dw.weight"));
+    widths.push_back(tensors.named(cat("stages.", i, ".blocks.0.conv_dw.weight"), 4).size(0));
+  }
+  derived.settings = {{"name", "convnext"},
+                      {"depths", depths},
+                      {"widths", widths},
+                      {"patch", stem.size(2)},
+                      {"layer_scale", tensors.has("stages.0.blocks.0.gamma") ? kAnyLayerScale : 0}};
+  derived.channels = stem.size(1);
+  derived.side = kUsualSide;
+  derived.eval_transforms = crop_transforms(derived.side, "bicubic");
+  derived.pixels = imagenet_pixels();
+  return derived;
+}
+
 struct Family {
   const char* model;
   std::array<const char*, 2> names;  // of tensors that only its files have together
@@ -171,6 +203,7 @@ constexpr Family kFamilies[] = {
     {"vit", {"patch_embed.proj.weight", "blocks.0.attn.qkv.weight"}, derive_vit},
     {"resnet", {"conv1.weight", "layer1.0.conv1.weight"}, derive_resnet},
     {"mobilenet", {"features.0.0.weight", "features.18.0.weight"}, derive_mobilenet},
+    {"convnext", {"stem.0.weight", "stages.0.blocks.0.conv_dw.weight"}, derive_convnext},
 };
 
 }  // namespace

@@ -15,8 +15,9 @@ struct DerivedModel {
   PixelStatistics pixels;  // those that most files of its kind were trained with
 };
 
-// Derives vision transformers (timm's names), ResNets and MobileNetV2 (torchvision's). tensors: of read_weights(), not
-// empty. Raises UsageError, which names `path`, for other models, and for parts of one that `vit` does not have.
+// Derives vision transformers and ConvNeXt (timm's names), ResNets and MobileNetV2 (torchvision's). tensors: of
+// read_weights(), not empty. Raises UsageError, which names `path`, for other models, and for parts of one that `vit`
+// does not have.
 DerivedModel derive_model(const NamedTensors& tensors, const std::string& path);
 
 }  // namespace sparsight

@@ -4,6 +4,7 @@ light_sources(
 torch_sources(
   infer/bare_weights.cpp
   infer/calibration_split.cpp
+  infer/convert_weights.cpp
   infer/derived_model.cpp
   infer/evaluate_corruptions.cpp
   infer/evaluate_run.cpp

@@ -6,6 +6,10 @@ light_sources(
   io/environment.cpp
   io/file_lock.cpp
   io/metrics_log.cpp
+  io/names/conv_names.cpp
+  io/names/namings.cpp
+  io/names/vit_names.cpp
+  io/names/weight_naming.cpp
   io/packed_folder.cpp
   io/part_files.cpp
   io/pickle.cpp

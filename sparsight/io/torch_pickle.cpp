@@ -23,7 +23,8 @@ using Kind = PickleValue::Kind;
 constexpr size_t kMaxPickledDimensions = 64;
 // torch.save stores without compression; a re-zipped file may be smaller than its tensors, but not by any factor.
 constexpr size_t kMaxExpansion = 8;
-const char* const kStateDictKeys[] = {"state_dict", "model_state_dict", "model_state", "model", "net", "weights"};
+const char* const kStateDictKeys[] = {"state_dict", "model_state_dict", "model_state", "model",
+                                      "net",        "weights",          "model_dict"};
 
 std::optional<at::ScalarType> type_of_storage(const std::string& name) {
   static const std::map<std::string, at::ScalarType> types = {{"torch.DoubleStorage", at::kDouble},

@@ -38,7 +38,8 @@ WeightAdapter weight_adapter(const ImageModel& model) {
   return [vit](const std::string& name, const at::Tensor& source,
                const at::Tensor& target) -> std::optional<AdaptedTensor> {
     if (vit && name == "pos_embed") return adapt_position_embedding(*vit, source, target);
-    if (name == "patch_embed.proj.weight" || name == "conv1.weight" || name == "features.0.0.weight")
+    if (name == "patch_embed.proj.weight" || name == "conv1.weight" || name == "features.0.0.weight" ||
+        name == "stem.0.weight")
       return adapt_channels(source, target);
     return std::nullopt;
   };

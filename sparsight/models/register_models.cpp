@@ -1,6 +1,7 @@
 #include "sparsight/models/register_models.h"
 
 #include "sparsight/models/cnn.h"
+#include "sparsight/models/convnext.h"
 #include "sparsight/models/mlp.h"
 #include "sparsight/models/mnist_cnn.h"
 #include "sparsight/models/mobilenet.h"
@@ -39,6 +40,8 @@ Registry<std::shared_ptr<ImageModel>, ModelContext>& models() {
     r.add<MobilenetOptions>(
         "mobilenet", "MobileNetV2 under torchvision's names; dense, or its late blocks as experts of whole images",
         construct<Mobilenet, MobilenetOptions>);
+    r.add<ConvNextOptions>("convnext", "ConvNeXt under timm's names; [moe] blocks route the positions of its maps",
+                           construct<ConvNext, ConvNextOptions>);
     r.add<MnistCnnOptions>("mnist_cnn",
                            "DomainBed's CNN for 28x28 images; an optional MoE layer after the last convolution",
                            construct<MnistCnn, MnistCnnOptions>);

@@ -6,6 +6,8 @@ torch_sources(
   models/dense_layers.cpp
   models/expert_weights.cpp
   models/conv_blocks.cpp
+  models/convnext.cpp
+  models/convnext_block.cpp
   models/expert_block.cpp
   models/image_model.cpp
   models/make_model.cpp

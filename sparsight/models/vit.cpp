@@ -93,6 +93,8 @@ VitOptions with_preset(VitOptions options, const ImageShape& image) {
   if (options.stem.size() > 10 || options.patch % (int64_t{1} << options.stem.size()) != 0)
     fail_usage("[model] stem has ", options.stem.size(), " stages that halve the resolution, and patch ", options.patch,
                " is not a multiple of 2^", options.stem.size(), "; shorten stem or choose another patch");
+  if (options.distilled && (options.pool != "class" || options.pre_logits))
+    fail_usage("[model] distilled is for pool = \"class\" without pre_logits: both its heads read tokens");
   if (options.width % options.heads != 0)
     fail_usage("[model] heads ", options.heads, " does not divide width ", options.width, "; choose a divisor");
   return options;
@@ -120,8 +122,17 @@ void VitOptions::declare(OptionSet& set) {
   set.choice("stem_norm", &stem_norm, {"group", "batch"},
              "normalisation in the stem: group norm, by which an image does not depend on its batch, or batch norm, "
              "which learns faster");
-  set.choice("pool", &pool, {"class", "mean"}, "head input: the class token, or the mean of the patch tokens");
+  set.choice(
+      "pool", &pool, {"class", "mean", "map"},
+      "head input: the class token, the mean of the patch tokens, or what one learned query reads from all tokens "
+      "(attention pooling, as SigLIP's)");
   set.flag("qkv_bias", &qkv_bias, "bias of the qkv projection");
+  set.flag(
+      "qk_norm", &qk_norm,
+      "layer norms of the queries and keys of each head, which keep attention logits small in large models (ViT-22B)");
+  set.flag("distilled", &distilled,
+           "a distillation token with a head of its own beside the class token; logits are the mean of both heads' "
+           "(DeiT's distilled models)");
   set.flag("pre_logits", &pre_logits,
            "linear layer of the same width with tanh before the head (V-MoE's representation layer)");
   set.real(
@@ -154,6 +165,7 @@ Vit::Vit(VitOptions options, const ModelContext& context)
   const int64_t width = options_.width;
   const PatchGrid patches = grid();
   if (has_class_token()) cls_token_ = register_parameter("cls_token", parameter_zeros({1, 1, width}));
+  if (options_.distilled) dist_token_ = register_parameter("dist_token", parameter_zeros({1, 1, width}));
   if (options_.reg_tokens > 0)
     reg_token_ = register_parameter("reg_token", parameter_zeros({1, options_.reg_tokens, width}));
   pos_embed_ =
@@ -175,7 +187,7 @@ Vit::Vit(VitOptions options, const ModelContext& context)
       if (first_moe_block_ < 0) first_moe_block_ = i;
     }
     VitBlockOptions block;
-    block.attention = {width, options_.heads, options_.qkv_bias};
+    block.attention = {width, options_.heads, options_.qkv_bias, options_.qk_norm, options_.norm_eps};
     block.mlp_hidden = hidden[static_cast<size_t>(i)];
     block.dropout = options_.dropout;
     block.hidden_dropout = options_.hidden_dropout;
@@ -187,11 +199,41 @@ Vit::Vit(VitOptions options, const ModelContext& context)
     blocks_.push_back(blocks->register_module(cat(i), std::make_shared<VitBlock>(block, spec)));
   }
   shared_router_.emplace(*this, context.moe, width, moe_layers);
-  norm_ = register_module(has_class_token() ? "norm" : "fc_norm", LayerNorm(width, options_.norm_eps));
+  norm_ = register_module(norm_name(), LayerNorm(width, options_.norm_eps));
+  if (options_.pool == "map")
+    attn_pool_ = register_module("attn_pool", AttentionPool(AttentionPoolOptions{.width = width,
+                                                                                 .heads = options_.heads,
+                                                                                 .mlp_hidden = options_.mlp_hidden(),
+                                                                                 .norm_eps = options_.norm_eps}));
   if (options_.pre_logits)  // timm's name is pre_logits.fc
     pre_logits_ = register_module("pre_logits", std::make_shared<torch::nn::Module>())
                       ->register_module("fc", Linear(width, width));
   head_ = register_module("head", Linear(width, image_.classes));
+  if (options_.distilled) head_dist_ = register_module("head_dist", Linear(width, image_.classes));
+}
+
+// The norm of the tokens that heads read and the heads, of which two become one layer on both tokens.
+ImageModel::CompiledOutputs Vit::compile_head(engine::ProgramBuilder& builder, engine::Value x) const {
+  const engine::Shape vector = engine::Shape::vector(options_.width * head_tokens());
+  if (attn_pool_) {
+    x = builder.add<engine::NormStep>(x, builder.new_value(x.shape), packed_norm(*norm_));
+    x = attn_pool_->compile(builder, x);
+  } else if (!options_.distilled) {
+    x = has_class_token() ? builder.add<engine::PoolStep>(x, builder.new_value(vector), engine::PoolStep::Pool::first)
+                          : engine::add_mean(builder, x);
+    x = builder.add<engine::NormStep>(x, builder.new_value(vector), packed_norm(*norm_));
+  } else {
+    x = builder.add<engine::NormStep>(x, builder.new_value(x.shape), packed_norm(*norm_));
+    x = builder.add<engine::PoolStep>(x, builder.new_value(vector), engine::PoolStep::Pool::first);
+  }
+  if (pre_logits_) {
+    x = engine::add_linear(builder, x, packed_linear(*pre_logits_, WeightType::fp32));
+    x = builder.add<engine::ElementwiseStep>(x, engine::Value{}, builder.new_value(vector), engine::Elementwise::tanh);
+  }
+  if (!options_.distilled) return {x, engine::add_linear(builder, x, packed_linear(*head_, WeightType::fp32))};
+  const at::Tensor weight = at::cat({head_->weight, head_dist_->weight}, 1) / 2;
+  const at::Tensor bias = (head_->bias + head_dist_->bias) / 2;
+  return {x, engine::add_linear(builder, x, packed_linear(weight, bias, WeightType::fp32))};
 }
 
 ImageModel::CompiledOutputs Vit::compile_steps(engine::ProgramBuilder& builder) const {
@@ -203,18 +245,10 @@ ImageModel::CompiledOutputs Vit::compile_steps(engine::ProgramBuilder& builder) 
   if (norm_pre_) x = builder.add<engine::NormStep>(x, builder.new_value(tokens), packed_norm(*norm_pre_));
   for (int64_t i = 0; i < options_.depth; ++i) {
     if (i == first_moe_block_ && shared_router_->router()) shared_router_->compile(builder, x);
-    const bool only_class = i + 1 == options_.depth && has_class_token();
-    x = blocks_[static_cast<size_t>(i)]->compile(builder, x, only_class ? 1 : tokens.rows());
+    const bool only_read = i + 1 == options_.depth && has_class_token();
+    x = blocks_[static_cast<size_t>(i)]->compile(builder, x, only_read ? head_tokens() : tokens.rows());
   }
-  const engine::Shape vector = engine::Shape::vector(options_.width);
-  x = has_class_token() ? builder.add<engine::PoolStep>(x, builder.new_value(vector), engine::PoolStep::Pool::first)
-                        : engine::add_mean(builder, x);
-  x = builder.add<engine::NormStep>(x, builder.new_value(vector), packed_norm(*norm_));
-  if (pre_logits_) {
-    x = engine::add_linear(builder, x, packed_linear(*pre_logits_, WeightType::fp32));
-    x = builder.add<engine::ElementwiseStep>(x, engine::Value{}, builder.new_value(vector), engine::Elementwise::tanh);
-  }
-  return {x, engine::add_linear(builder, x, packed_linear(*head_, WeightType::fp32))};
+  return compile_head(builder, x);
 }
 
 Resampling Vit::resampling() const {
@@ -226,13 +260,15 @@ PatchGrid Vit::grid() const { return {image_.height / options_.patch, image_.wid
 std::vector<std::string> Vit::tap_names() const {
   std::vector<std::string> names{"patch_embed"};
   for (size_t i = 0; i < blocks_.size(); ++i) names.push_back(cat("blocks.", i));
-  names.emplace_back(has_class_token() ? "norm" : "fc_norm");
+  names.emplace_back(norm_name());
+  if (attn_pool_) names.emplace_back("attn_pool");
   if (pre_logits_) names.emplace_back("pre_logits");
   return names;
 }
 
 at::Tensor Vit::prefix() const {
   at::Tensor tokens = cls_token_;
+  if (dist_token_.defined()) tokens = at::cat({tokens, dist_token_}, 1);
   if (reg_token_.defined()) tokens = tokens.defined() ? at::cat({tokens, reg_token_}, 1) : reg_token_;
   return embedded_prefix() > 0 ? tokens + pos_embed_.narrow(1, 0, embedded_prefix()) : tokens;
 }
@@ -244,6 +280,25 @@ at::Tensor Vit::embed(const ModelInput& input, ModelOutput& out) {
   if (prefix == 0) return x + pos_embed_;
   x = x + pos_embed_.narrow(1, embedded, patches);
   return at::cat({this->prefix().expand({x.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
+}
+
+// Normalising only what the head reads gives timm's result: layer norm treats each token separately.
+at::Tensor Vit::pool_tokens(const at::Tensor& x, int64_t prefix, const ModelInput& input, ModelOutput& out) {
+  if (options_.pool == "mean") {
+    const at::Tensor mean = norm_->forward(x.slice(1, prefix).mean(1));
+    tap(input, out, mean, "fc_norm");
+    return mean;
+  }
+  if (attn_pool_ || input.is_tapped("norm")) {
+    const at::Tensor normed = norm_->forward(x);
+    tap(input, out, normed, "norm");
+    if (attn_pool_) {
+      const at::Tensor pooled = attn_pool_->forward(normed);
+      tap(input, out, pooled, "attn_pool");
+      return pooled;
+    }
+  }
+  return norm_->forward(options_.distilled ? x.narrow(1, 0, head_tokens()) : x.select(1, 0)).flatten(1);
 }
 
 ModelOutput Vit::run(const ModelInput& input) {
@@ -262,13 +317,11 @@ ModelOutput Vit::run(const ModelInput& input) {
   ModelInput decided = input;
   for (int64_t i = 0; i < options_.depth; ++i) {
     if (i == first_moe_block_ && shared_router_->router()) decided = shared_router_->decide(x, layout, input, out);
-    x = blocks_[static_cast<size_t>(i)]->forward(x, layout, decided, out, i < last || reads_all ? layout.per_image : 1);
+    x = blocks_[static_cast<size_t>(i)]->forward(x, layout, decided, out,
+                                                 i < last || reads_all ? layout.per_image : head_tokens());
     tap(input, out, x, "blocks.", i);
   }
-  if (cls_token_.defined() && input.is_tapped("norm")) tap(input, out, norm_->forward(x), "norm");
-  // Normalising only the head's input gives timm's result: layer norm treats each token separately.
-  out.features = norm_->forward(cls_token_.defined() ? x.select(1, 0) : x.slice(1, layout.prefix).mean(1));
-  if (!cls_token_.defined()) tap(input, out, out.features, "fc_norm");
+  out.features = pool_tokens(x, layout.prefix, input, out);
   if (pre_logits_) {
     out.features = at::tanh(pre_logits_->forward(out.features));
     tap(input, out, out.features, "pre_logits");
@@ -276,10 +329,17 @@ ModelOutput Vit::run(const ModelInput& input) {
   return out;
 }
 
-at::Tensor Vit::classify(const at::Tensor& features) { return as_logits(head_->forward(features)); }
+at::Tensor Vit::classify(const at::Tensor& features) {
+  if (!options_.distilled) return as_logits(head_->forward(features));
+  const int64_t width = options_.width;
+  return (as_logits(head_->forward(features.narrow(1, 0, width))) +
+          as_logits(head_dist_->forward(features.narrow(1, width, width)))) /
+         2;
+}
 
 void Vit::initialize(const InitRandom& random) {
   if (cls_token_.defined()) init_normal(cls_token_, 1e-6, random.stream("cls_token"));
+  if (dist_token_.defined()) init_normal(dist_token_, kVitStd, random.stream("dist_token"));
   if (reg_token_.defined()) init_normal(reg_token_, 1e-6, random.stream("reg_token"));
   init_normal(pos_embed_, kVitStd, random.stream("pos_embed"));
 }
@@ -290,6 +350,7 @@ std::vector<PartCost> Vit::cost(const CostOptions& options) const {
   const int64_t positions = (embedded_prefix() + patches) * width;
   std::vector<PartCost> parts;
   if (has_class_token()) parts.push_back({"cls_token", parameters_cost(width)});
+  if (options_.distilled) parts.push_back({"dist_token", parameters_cost(width)});
   if (options_.reg_tokens > 0) parts.push_back({"reg_token", parameters_cost(options_.reg_tokens * width)});
   parts.push_back({"pos_embed", parameters_cost(positions) + elementwise_cost(positions)});
   append(parts, patch_embed_->cost({image_.height, image_.width}));
@@ -299,13 +360,18 @@ std::vector<PartCost> Vit::cost(const CostOptions& options) const {
     if (i == first_moe_block_ && deciding)
       parts.push_back({shared_router_->name(), checked_cost(*deciding, shared_router_->name(), layout).cost});
     const bool last = i + 1 == options_.depth, all = !has_class_token() || !options.only_read_tokens;
-    append(parts, blocks_[static_cast<size_t>(i)]->cost(layout, options, deciding, last && !all ? 1 : tokens));
+    append(parts,
+           blocks_[static_cast<size_t>(i)]->cost(layout, options, deciding, last && !all ? head_tokens() : tokens));
   }
-  Cost norm = on_units(norm_->cost(), options.convention.norm_all_tokens ? tokens : 1);
-  if (!has_class_token()) norm = norm + elementwise_cost(patches * width);  // the mean
-  parts.push_back({has_class_token() ? "norm" : "fc_norm", norm});
+  const bool all_normed = options.convention.norm_all_tokens || attn_pool_;
+  Cost norm = on_units(norm_->cost(), all_normed ? tokens : head_tokens());
+  if (options_.pool == "mean") norm = norm + elementwise_cost(patches * width);  // the mean
+  parts.push_back({norm_name(), norm});
+  if (attn_pool_) parts.push_back({"attn_pool", attn_pool_->cost(tokens)});
   if (pre_logits_) parts.push_back({"pre_logits", pre_logits_->cost() + elementwise_cost(width)});
   parts.push_back({"head", head_->cost()});
+  if (head_dist_)
+    parts.push_back({"head_dist", head_dist_->cost() + elementwise_cost(2 * image_.classes)});  // the mean
   return parts;
 }
 

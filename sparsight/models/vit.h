@@ -10,6 +10,7 @@
 #include "sparsight/models/image_model.h"
 #include "sparsight/models/shared_router.h"
 #include "sparsight/models/vit_block.h"
+#include "sparsight/nn/attention_pool.h"
 #include "sparsight/nn/patch_embedding.h"
 #include "sparsight/nn/position_embedding.h"
 
@@ -28,6 +29,8 @@ struct VitOptions {
   std::string stem_norm = "group";
   std::string pool = "class";
   bool qkv_bias = true;
+  bool qk_norm = false;
+  bool distilled = false;
   bool pre_logits = false;
   double layer_scale = 0;
   int64_t reg_tokens = 0;
@@ -60,12 +63,16 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   Vit(VitOptions options, const ModelContext& context);
   at::Tensor classify(const at::Tensor& features) override;
   // patch_embed [B,P,D] (P = S without class and register tokens), blocks.0 ... [B,S,D], and norm [B,S,D], or fc_norm
-  // [B,D] after mean pooling. The features are the class token of norm, or fc_norm.
+  // [B,D] after mean pooling, or norm and attn_pool [B,D]. The features are the class token of norm, with a
+  // distillation token both [B,2D], or fc_norm.
   std::vector<std::string> tap_names() const override;
-  // Class and register tokens N(0, 1e-6²), position embedding N(0, 0.02²).
+  // Class and register tokens N(0, 1e-6²), distillation token and position embedding N(0, 0.02²).
   void initialize(const InitRandom& random) override;
 
-  int64_t prefix_tokens() const { return (has_class_token() ? 1 : 0) + options_.reg_tokens; }
+  // Class, distillation and register tokens, in this order.
+  int64_t prefix_tokens() const {
+    return (has_class_token() ? 1 : 0) + (options_.distilled ? 1 : 0) + options_.reg_tokens;
+  }
   // How many of them have a position, and so a row of the position embedding before those of the patches.
   int64_t embedded_prefix() const { return options_.no_embed_class ? 0 : prefix_tokens(); }
   PatchGrid grid() const;
@@ -81,21 +88,29 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
 
  private:
   bool has_class_token() const { return options_.pool == "class"; }
+  // The norm of all tokens, or of their mean.
+  const char* norm_name() const { return options_.pool == "mean" ? "fc_norm" : "norm"; }
+  int64_t head_tokens() const { return options_.distilled ? 2 : 1; }  // that the heads read, with a class token
+  CompiledOutputs compile_head(engine::ProgramBuilder& builder, engine::Value x) const;
   at::Tensor embed(const ModelInput& input, ModelOutput& out);  // tokens with their positions, [B,S,D]
+  // The features of the last block's tokens, [B,S,D] or those that the head reads.
+  at::Tensor pool_tokens(const at::Tensor& x, int64_t prefix, const ModelInput& input, ModelOutput& out);
   at::Tensor prefix() const;  // class token and registers, with positions where they have any, [1,prefix_tokens(),D]
 
   VitOptions options_;
-  at::Tensor cls_token_;  // [1,1,D]; undefined with mean pooling
-  at::Tensor reg_token_;  // [1,R,D]; undefined without registers
-  at::Tensor pos_embed_;  // [1,embedded_prefix() + P,D]
+  at::Tensor cls_token_;   // [1,1,D]; undefined with mean pooling
+  at::Tensor dist_token_;  // [1,1,D]; undefined without distillation token
+  at::Tensor reg_token_;   // [1,R,D]; undefined without registers
+  at::Tensor pos_embed_;   // [1,embedded_prefix() + P,D]
   PatchEmbedding patch_embed_{nullptr};
   LayerNorm norm_pre_{nullptr};  // of the embedded tokens; or null
   std::optional<SharedRouter> shared_router_;
   int64_t first_moe_block_ = -1;
   std::vector<std::shared_ptr<VitBlock>> blocks_;
-  LayerNorm norm_{nullptr};     // "norm", before selecting the class token, or "fc_norm", after mean pooling
-  Linear pre_logits_{nullptr};  // linear layer and tanh between norm and head; or null
-  Linear head_{nullptr};
+  LayerNorm norm_{nullptr};           // "norm", before selecting the class token, or "fc_norm", after mean pooling
+  AttentionPool attn_pool_{nullptr};  // of all normalised tokens; or null
+  Linear pre_logits_{nullptr};        // linear layer and tanh between norm and head; or null
+  Linear head_{nullptr}, head_dist_{nullptr};  // head_dist: of the distillation token; or null
 };
 
 }  // namespace sparsight

@@ -53,6 +53,7 @@ engine::TransformerBlock VitBlock::packed_block(WeightType type) const {
   engine::TransformerBlockWeights weights{packed_norm(*norm1_), packed_linear(*attn_->qkv(), type),
                                           packed_linear(*attn_->proj(), type, scale_gamma(ls1_)), attn_->heads(),
                                           std::nullopt};
+  if (attn_->q_norm()) weights.qk_norm = engine::QkNorm{packed_norm(*attn_->q_norm()), packed_norm(*attn_->k_norm())};
   if (const Mlp mlp = mlp_.dense())
     weights.mlp = engine::Mlp{packed_norm(*norm2_), packed_linear(*mlp->fc1(), type),
                               packed_linear(*mlp->fc2(), type, scale_gamma(ls2_)), mlp->activation()};

@@ -63,6 +63,8 @@ void ConvImpl::initialize(const InitRandom& random) {
   }
   if (options_.init == ConvInit::glorot_uniform)
     init_glorot_uniform(weight, fan_in, fan_out, stream);
+  else if (options_.init == ConvInit::vit_normal)
+    init_normal(weight, kVitStd, stream);
   else
     init_normal(weight, std::sqrt(2 / static_cast<double>(fan_out)), stream);
   const torch::NoGradGuard no_grad;

@@ -15,8 +15,9 @@ namespace sparsight {
 enum class ConvPadding { centred, same };
 // he_normal: N(0, 2/fan_out), He et al. 2015, where fan_out is as PyTorch's: out * kernel² for any number of groups.
 // glorot_uniform: nn/glorot.h. torch_default: U(± 1 / sqrt(fan_in)), the bias too, as PyTorch's nn.Conv2d. dirac: the
-// same, where the first outputs are the inputs (Zagoruyko & Komodakis 2017, "DiracNets", arXiv:1706.00388).
-enum class ConvInit { he_normal, glorot_uniform, torch_default, dirac };
+// same, where the first outputs are the inputs (Zagoruyko & Komodakis 2017, "DiracNets", arXiv:1706.00388). vit_normal:
+// N(0, 0.02²), as the linear layers of vision transformers and all of ConvNeXt's.
+enum class ConvInit { he_normal, glorot_uniform, torch_default, dirac, vit_normal };
 
 struct ConvOptions {
   int64_t in = 0, out = 0;  // channels

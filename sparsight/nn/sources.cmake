@@ -6,6 +6,7 @@ loop_sources(
   nn/position_embedding.cpp)
 torch_sources(
   nn/attention.cpp
+  nn/attention_pool.cpp
   nn/batch_norm.cpp
   nn/conv.cpp
   nn/conv_parts.cpp

@@ -29,12 +29,13 @@ TEST(ModelsVerb, PublishedSizesHavePublishedParameters) {
       {"vit_tiny_patch16", 5'717'416},  {"vit_small_patch16", 22'050'664},  {"vit_base_patch16", 86'567'656},
       {"vit_base_patch32", 88'224'232}, {"vit_large_patch16", 304'326'632}, {"resnet18", 11'689'512},
       {"resnet34", 21'797'672},         {"resnet50", 25'557'032},           {"resnet101", 44'549'160},
-      {"resnet152", 60'192'808},        {"mobilenet_v2", 3'504'872}};
+      {"resnet152", 60'192'808},        {"mobilenet_v2", 3'504'872},        {"convnext_tiny", 28'589'128}};
   for (const auto& [name, parameters] : published) {
     ASSERT_TRUE(models.contains(name)) << name;
     EXPECT_EQ(models.at(name)["parameters"], parameters) << name;
   }
   EXPECT_NEAR(models.at("resnet50")["multiply_adds"].get<double>(), 4.09e9, 0.02e9);
+  EXPECT_NEAR(models.at("convnext_tiny")["multiply_adds"].get<double>(), 4.46e9, 0.02e9);
   EXPECT_NEAR(models.at("mobilenet_v2")["multiply_adds"].get<double>(), 0.30e9, 0.01e9);
 }
 

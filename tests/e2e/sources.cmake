@@ -11,6 +11,7 @@ light_tests(
   e2e/command_line_test.cpp
   e2e/config_test.cpp
   e2e/consistent_arithmetic_test.cpp
+  e2e/convert_test.cpp
   e2e/damaged_results_test.cpp
   e2e/data_test.cpp
   e2e/demo_test.cpp

@@ -10,6 +10,7 @@
 #include "sparsight/engine/routers/top_k.h"
 #include "sparsight/engine/routers/two_level.h"
 #include "sparsight/engine/routers/varying.h"
+#include "sparsight/engine/steps/attention_pool.h"
 #include "sparsight/engine/steps/experts.h"
 #include "sparsight/engine/steps/maps.h"
 #include "sparsight/engine/steps/pixels.h"
@@ -26,7 +27,7 @@ struct Changes {
   std::function<std::unique_ptr<Router>(Parts&)> router = {};
   std::function<std::unique_ptr<Experts>(Parts&)> experts = {};
   RoutePolicy policy = {};
-  bool class_token = true, reads_one_token = false, shares = false;
+  bool class_token = true, reads_one_token = false, shares = false, qk_norm = false, pools_by_attention = false;
 };
 
 std::unique_ptr<Router> best_two(Parts& parts) {
@@ -42,7 +43,7 @@ Program transformer(WeightType type, const Changes& changes) {
   const Value x = builder.add<EmbedStep>(
       planes, builder.new_value(tokens), 3, PatchEmbedding(parts.linear(12, kWidth), 2),
       changes.class_token ? parts.numbers(kWidth) : std::vector<float>{}, parts.numbers(16 * kWidth));
-  const Value y = builder.add<BlockStep>(parts.block(x, builder.new_value(tokens), std::nullopt));
+  const Value y = builder.add<BlockStep>(parts.block(x, builder.new_value(tokens), std::nullopt, changes.qk_norm));
   const Value seen = builder.add<NormStep>(y, builder.new_value(tokens), parts.norm());
   builder.add_route("blocks.0.mlp", seen, (changes.router ? changes.router : best_two)(parts), changes.policy);
   Value z = builder.add<ExpertsStep>("blocks.0.mlp", builder.find_routing("blocks.0.mlp"), seen, y,
@@ -51,10 +52,19 @@ Program transformer(WeightType type, const Changes& changes) {
   if (changes.shares)
     z = builder.add<SharedExpertsStep>(seen, z, builder.new_value(tokens), parts.mlps(2, Activation::silu));
   if (changes.reads_one_token) z = builder.add<PoolStep>(z, builder.new_value(first), PoolStep::Pool::first);
-  const Value last = builder.add<BlockStep>(parts.block(z, builder.new_value(first), Activation::gelu));
-  const Value features =
-      changes.class_token ? builder.add<PoolStep>(last, builder.new_value(Shape::vector(kWidth)), PoolStep::Pool::first)
-                          : add_mean(builder, last);
+  const Value last =
+      builder.add<BlockStep>(parts.block(z, builder.new_value(first), Activation::gelu, changes.qk_norm));
+  Value features;
+  if (changes.pools_by_attention) {
+    Shape pairs = tokens;
+    pairs.columns = 2 * kWidth;
+    const Value kv = builder.add<LinearStep>(last, Value{}, builder.new_value(pairs), parts.linear(kWidth, 2 * kWidth));
+    features = builder.add<AttentionPoolStep>(kv, builder.new_value(Shape::vector(kWidth)), parts.numbers(kWidth), 2);
+  } else if (changes.class_token) {
+    features = builder.add<PoolStep>(last, builder.new_value(Shape::vector(kWidth)), PoolStep::Pool::first);
+  } else {
+    features = add_mean(builder, last);
+  }
   Program program = builder.finish(features, add_linear(builder, features, parts.linear(kWidth, kClasses)));
   program.info.classes = {"a", "b", "c", "d", "e \xc3\xa9"};
   return program;
@@ -104,6 +114,8 @@ void add_top_k(std::vector<ProgramForm>& forms) {
     return std::make_unique<TopKRouter>(parts.logits(), TopKRule{.k = 2}, ImageVector{});
   };
   forms.push_back(routed("first_token_of_image", first));
+  forms.push_back(routed("qk_norm", {.qk_norm = true}));
+  forms.push_back(routed("attention_pool", {.class_token = false, .pools_by_attention = true}));
 }
 
 void add_other_routers(std::vector<ProgramForm>& forms) {

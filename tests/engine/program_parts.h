@@ -42,11 +42,13 @@ struct Parts {
   cpu::PackedLinear linear(int64_t inputs, int64_t outputs) {
     return {numbers(inputs * outputs).data(), numbers(outputs).data(), inputs, outputs, type};
   }
-  engine::Norm norm() { return {numbers.around(1, kWidth), numbers(kWidth), 1e-5F}; }
-  engine::BlockStep block(engine::Value from, engine::Value to, std::optional<Activation> activation) {
+  engine::Norm norm(int64_t width = kWidth) { return {numbers.around(1, width), numbers(width), 1e-5F}; }
+  engine::BlockStep block(engine::Value from, engine::Value to, std::optional<Activation> activation,
+                          bool qk_norm = false) {
     engine::TransformerBlockWeights weights{norm(), linear(kWidth, 3 * kWidth), linear(kWidth, kWidth), 2,
                                             std::nullopt};
     if (activation) weights.mlp = engine::Mlp{norm(), linear(kWidth, kHidden), linear(kHidden, kWidth), *activation};
+    if (qk_norm) weights.qk_norm = engine::QkNorm{norm(kWidth / 2), norm(kWidth / 2)};
     return {from, to, engine::TransformerBlock(std::move(weights))};
   }
   engine::LinearMap map(int64_t inputs, int64_t outputs, bool transposed = true) {

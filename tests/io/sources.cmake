@@ -12,5 +12,6 @@ light_tests(
   io/safetensors_test.cpp
   io/sharded_weights_test.cpp
   io/torch_pickle_test.cpp
-  io/weight_names_test.cpp)
+  io/weight_names_test.cpp
+  io/weight_namings_test.cpp)
 torch_tests(io/weights_test.cpp)

@@ -20,7 +20,6 @@ TEST(WeightNames, TorchvisionNamesBecomeTimmNames) {
       {"class_token", "cls_token"},
       {"conv_proj.weight", "patch_embed.proj.weight"},
       {"conv_proj.bias", "patch_embed.proj.bias"},
-      {"encoder.pos_embedding", "pos_embed"},
       {"encoder.layers.encoder_layer_0.ln_1.weight", "blocks.0.norm1.weight"},
       {"encoder.layers.encoder_layer_0.self_attention.in_proj_weight", "blocks.0.attn.qkv.weight"},
       {"encoder.layers.encoder_layer_0.self_attention.in_proj_bias", "blocks.0.attn.qkv.bias"},
@@ -35,19 +34,24 @@ TEST(WeightNames, TorchvisionNamesBecomeTimmNames) {
       {"heads.head.weight", "head.weight"},
       {"blocks.0.norm1.weight", "blocks.0.norm1.weight"},
   };
-  for (const auto& [torchvision, timm] : names) EXPECT_EQ(timm_name_of_torchvision(torchvision), timm);
+  const at::Tensor one = at::ones({1});
+  for (const auto& [torchvision, timm] : names) {
+    const NamedTensors renamed = with_our_names({{"encoder.pos_embedding", one}, {torchvision, one}});
+    EXPECT_EQ(renamed[0].first, "pos_embed");
+    EXPECT_EQ(renamed[1].first, timm);
+  }
 }
 
 TEST(WeightNames, OnlyTorchvisionFilesAreRenamed) {
   const at::Tensor one = at::ones({1});
-  EXPECT_EQ(with_timm_names({{"heads.head.weight", one}})[0].first, "heads.head.weight");
-  EXPECT_EQ(with_timm_names({{"heads.head.weight", one}, {"encoder.pos_embedding", one}})[0].first, "head.weight");
+  EXPECT_EQ(with_our_names({{"heads.head.weight", one}})[0].first, "heads.head.weight");
+  EXPECT_EQ(with_our_names({{"heads.head.weight", one}, {"encoder.pos_embedding", one}})[0].first, "head.weight");
 }
 
 TEST(WeightNames, DeitThreesScalesHaveTimmNames) {
   const at::Tensor one = at::ones({1});
   const NamedTensors renamed =
-      with_timm_names({{"blocks.11.gamma_1", one}, {"blocks.0.gamma_2", one}, {"gamma_x", one}});
+      with_our_names({{"blocks.11.gamma_1", one}, {"blocks.0.gamma_2", one}, {"gamma_x", one}});
   EXPECT_EQ(renamed[0].first, "blocks.11.ls1.gamma");
   EXPECT_EQ(renamed[1].first, "blocks.0.ls2.gamma");
   EXPECT_EQ(renamed[2].first, "gamma_x");
@@ -69,7 +73,7 @@ TEST(WeightNames, TransformersNamesBecomeTimmNames) {
   };
   NamedTensors file;
   for (const auto& [transformers, timm] : names) file.emplace_back(transformers, at::ones({1}));
-  const NamedTensors renamed = with_timm_names(file);
+  const NamedTensors renamed = with_our_names(file);
   ASSERT_EQ(renamed.size(), std::size(names));
   for (size_t i = 0; i < renamed.size(); ++i) EXPECT_EQ(renamed[i].first, names[i].second);
 }
@@ -80,15 +84,18 @@ TEST(WeightNames, TransformersProjectionsBecomeOne) {
                     {attention + "value.bias", at::full({2}, 3.0)},
                     {attention + "key.bias", at::full({2}, 2.0)},
                     {attention + "query.bias", at::full({2}, 1.0)}};
-  const NamedTensors renamed = with_timm_names(file);
+  const NamedTensors renamed = with_our_names(file);
   ASSERT_EQ(renamed.size(), 2u);
   EXPECT_EQ(renamed[1].first, "blocks.2.attn.qkv.bias");
   EXPECT_TRUE(at::equal(renamed[1].second, at::tensor({1., 1., 2., 2., 3., 3.}, at::kFloat)));
   file[2].second = at::ones({3});
-  EXPECT_EQ(testing::error_text([&] { with_timm_names(file); }),
-            "blocks.2.attn.qkv.bias needs query, key and value of one shape");
+  EXPECT_EQ(
+      testing::error_text([&] { with_our_names(file); }),
+      "blocks.2.attn.qkv.bias needs deit.encoder.layer.2.attention.attention.query.bias, "
+      "deit.encoder.layer.2.attention.attention.key.bias, deit.encoder.layer.2.attention.attention.value.bias, of "
+      "one shape and type; use another copy");
   file.pop_back();
-  EXPECT_THROW(with_timm_names(file), Error);
+  EXPECT_THROW(with_our_names(file), Error);
 }
 
 // timm.models.vision_transformer._convert_dinov2: cls_token 2 + its position 1, and three positions of patches.
@@ -97,13 +104,13 @@ TEST(WeightNames, DinoTwosRegistersHaveTimmNamesAndNoPositions) {
                           {"register_tokens", at::ones({1, 4, 2})},
                           {"cls_token", at::full({1, 1, 2}, 2.0)},
                           {"pos_embed", at::ones({1, 4, 2})}};
-  const NamedTensors renamed = with_timm_names(file);
+  const NamedTensors renamed = with_our_names(file);
   ASSERT_EQ(renamed.size(), 3u);
   EXPECT_EQ(renamed[0].first, "reg_token");
   EXPECT_TRUE(at::equal(renamed[1].second, at::full({1, 1, 2}, 3.0)));
   EXPECT_EQ(renamed[2].second.size(1), 3);
   // Without registers the class token keeps its position.
-  EXPECT_EQ(with_timm_names({file[0], file[2], file[3]})[1].second.size(1), 4);
+  EXPECT_EQ(with_our_names({file[0], file[2], file[3]})[1].second.size(1), 4);
 }
 
 TEST(ReadWeights, TakesCheckpointsSafetensorsAndStateDicts) {

@@ -34,6 +34,8 @@ const std::vector<Case>& cases() {
       {"resnet", {{"base_width", 8}, {"stem", "cifar"}}, {0}, 16, 16},
       {"mobilenet", {{"width", 0.25}}, {}, 45, 38},
       {"mobilenet", {{"width", 0.1}, {"stem", "cifar"}}, {0}, 11, 14},
+      {"convnext", {{"widths", {8, 24, 40}}}, {}, 32, 48},
+      {"convnext", {{"widths", {8, 12}}, {"depths", {1, 2}}, {"patch", 2}}, {-1}, 13, 18},
       {"mnist_cnn", Json::object(), {}, 13, 10},
       {"mnist_cnn", Json::object(), {0}, 9, 9},
       {"whitened_cnn", {{"widths", {8, 24}}}, {}, 13, 22},

@@ -1,6 +1,7 @@
 light_tests(models/pruned_config_test.cpp)
 torch_tests(
   models/adapt_weights_test.cpp
+  models/convnext_test.cpp
   models/dense_layers_test.cpp
   models/expert_columns_test.cpp
   models/expert_columns_use_test.cpp

@@ -78,6 +78,19 @@ TEST(Taps, Resnet) {
   EXPECT_EQ(tap_shapes("resnet", {{"base_width", 8}}, {-1}), expected);
 }
 
+// 16 x 16 to 4 x 4 in the stem.
+TEST(Taps, ConvNext) {
+  const Shapes expected{{"features", {4, 128}},
+                        {"stem", {4, 32, 4, 4}},
+                        {"stages.0.blocks.0", {4, 32, 4, 4}},
+                        {"stages.1.blocks.0", {4, 64, 2, 2}},
+                        {"stages.2.blocks.0", {4, 128, 1, 1}},
+                        {"stages.2.blocks.1", {4, 128, 1, 1}},
+                        {"head.norm", {4, 128}}};
+  EXPECT_EQ(tap_shapes("convnext", Json::object()), expected);
+  EXPECT_EQ(tap_shapes("convnext", Json::object(), {-1}), expected);
+}
+
 TEST(Taps, MnistCnn) {
   const Shapes expected{{"features", {4, 128}},
                         {"bn0", {4, 64, 16, 16}},

@@ -8,6 +8,7 @@
 #include "sparsight/engine/routers/top_k.h"
 #include "sparsight/engine/routers/two_level.h"
 #include "sparsight/engine/routers/varying.h"
+#include "sparsight/engine/steps/attention_pool.h"
 #include "sparsight/engine/steps/blocks.h"
 #include "sparsight/engine/steps/experts.h"
 #include "sparsight/engine/steps/maps.h"
@@ -32,6 +33,9 @@ const std::vector<Kind<Step>>& step_kinds() {
       {"embed", make<Step, EmbedStep>},
       {"attention", make<Step, BlockStep>},
       {"block", make<Step, BlockStep>},
+      {"attention with qk norm", BlockStep::with_qk_norm},
+      {"block with qk norm", BlockStep::with_qk_norm},
+      {"attention pool", make<Step, AttentionPoolStep>},
       {"route", make<Step, RouteStep>},
       {"experts", make<Step, ExpertsStep>},
       {"shared experts", make<Step, SharedExpertsStep>},

@@ -1,6 +1,7 @@
 #include "sparsight/engine/steps/blocks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sparsight/engine/file/fields.h"
 #include "sparsight/engine/onnx/onnx_export.h"
@@ -25,6 +26,17 @@ void EmbedStep::run(Frame& frame) const {
   float* const tokens = frame.write(to());
   for (int64_t image = 0; image < images; ++image) std::copy_n(prefix_.data(), prefix, tokens + image * numbers);
   patches_.run(frame.threads(), maps, positions_.data(), {tokens + prefix, numbers});
+}
+
+std::unique_ptr<Step> BlockStep::with_qk_norm() {
+  TransformerBlockWeights weights;
+  weights.qk_norm.emplace();
+  return std::make_unique<BlockStep>(Value{}, Value{}, TransformerBlock(std::move(weights)));
+}
+
+const char* BlockStep::kind() const {
+  if (block_.has_qk_norm()) return block_.has_mlp() ? "block with qk norm" : "attention with qk norm";
+  return block_.has_mlp() ? "block" : "attention";
 }
 
 void BlockStep::run(Frame& frame) const {

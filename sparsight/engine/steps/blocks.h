@@ -1,6 +1,7 @@
 // Steps of vision transformers: patches to tokens, and a block's dense part.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "sparsight/engine/patch_embedding.h"
@@ -41,7 +42,10 @@ class BlockStep final : public Step {
   BlockStep() = default;
   // to: the first tokens of each image, or all.
   BlockStep(Value from, Value to, TransformerBlock block) : Step(to), from_(from), block_(std::move(block)) {}
-  const char* kind() const override { return block_.has_mlp() ? "block" : "attention"; }
+  // To be read from a file, as one of a kind with norms of queries and keys. Kinds of their own, and no field, since
+  // files of before these norms have none.
+  static std::unique_ptr<Step> with_qk_norm();
+  const char* kind() const override;
   std::vector<Value> reads() const override { return {from_}; }
   void run(Frame& frame) const override;
   void visit_fields(Fields& fields) override;

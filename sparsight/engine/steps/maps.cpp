@@ -101,11 +101,12 @@ void PoolStep::run(Frame& frame) const {
   float* const y = frame.write(to());
   cpu::run_tasks(frame.threads(), frame.images(), [&](int64_t image, const auto&) {
     const float* const rows = x + image * in.numbers();
-    float* const out = y + image * columns;
     if (pool_ == Pool::first) {
-      std::copy_n(rows, columns, out);
+      const int64_t numbers = to().shape.numbers();
+      std::copy_n(rows, numbers, y + image * numbers);
       return;
     }
+    float* const out = y + image * columns;
     total_of_rows(rows + in.prefix * columns, patches, columns, out);
     for (int64_t c = 0; c < columns; ++c) out[c] /= static_cast<float>(patches);
   });
@@ -175,8 +176,11 @@ void MapPatchesStep::visit_fields(Fields& fields) {
 void PoolStep::visit_fields(Fields& fields) {
   fields.value("from", from_);
   fields.choice("pool", pool_, std::array{"first", "mean"});
-  fields.require(to().shape.numbers() == from_.shape.columns && from_.shape.rows() > from_.shape.prefix,
-                 "a vector as wide as the rows, of which at least one is no prefix");
+  const Shape &in = from_.shape, &out = to().shape;
+  const int64_t rows = out.numbers() / in.columns;
+  fields.require(out.rows() == 1 && out.columns % in.columns == 0 &&
+                     (pool_ == Pool::first ? rows <= in.rows() : rows == 1 && in.rows() > in.prefix),
+                 "a vector of whole rows that there are, or as wide as one, of which at least one is no prefix");
 }
 
 void TakenMeanStep::visit_fields(Fields& fields) {
@@ -220,7 +224,11 @@ void MapPatchesStep::export_onnx(OnnxExport& onnx) const {
 void PoolStep::export_onnx(OnnxExport& onnx) const {
   OnnxGraph& graph = onnx.graph;
   const Shape& in = from_.shape;
-  if (pool_ == Pool::first) return onnx.set_rows(to(), graph.slice(onnx.rows(from_), 1, 0, 1));
+  if (pool_ == Pool::first) {
+    const int64_t rows = to().shape.columns / in.columns;
+    const OnnxName first = graph.slice(onnx.rows(from_), 1, 0, rows);
+    return onnx.set_rows(to(), rows == 1 ? first : graph.reshape(first, {-1, 1, to().shape.columns}));
+  }
   if (onnx.has_map(from_))
     return onnx.set_rows(to(), graph.reshape(graph.mean(onnx.map(from_), {2, 3}, false), {-1, 1, in.columns}));
   const OnnxName rows = onnx.rows(from_);

@@ -89,7 +89,7 @@ class MapPatchesStep final : public Step {
   bool to_patches_ = false;
 };
 
-// The first row of each image, or the mean of its rows without the prefix.
+// The first rows of each image as one vector, as many as fill it, or the mean of its rows without the prefix.
 class PoolStep final : public Step {
  public:
   PoolStep() = default;
