@@ -26,7 +26,8 @@ ConvertedWeights convert_weights(const ConvertRequest& request) {
   }
   done.tensors = std::ssize(renamed);
   const TensorFile file{std::move(renamed), {{"format", "pt"}}};  // transformers refuses files without it
-  write_safetensors(request.to, file, [&](size_t i) { return file.tensors[i].second; }, request.existing);
+  write_safetensors(
+      request.to, file, [&](size_t i) { return file.tensors[i].second; }, request.existing);
   return done;
 }
 
