@@ -26,7 +26,7 @@ std::vector<std::string> select_layers(ImageModel& model, const std::vector<std:
   for (const std::string& name : wanted) layers.push_back(all.at(find_position(name, all, "layer")));
   if (wanted.empty())
     for (const std::string& name : all)
-      if (name != "norm" && name != "fc_norm") layers.push_back(name);
+      if (name != "norm" && name != "fc_norm" && name != "head.norm") layers.push_back(name);
   if (layers.empty()) fail_usage("algorithm miro needs a model with intermediate outputs, which this one has not");
   return layers;
 }
