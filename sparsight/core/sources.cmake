@@ -15,6 +15,7 @@ torch_free_sources(
   core/nearest_name.cpp
   core/number_text.cpp
   core/options.cpp
+  core/output_file.cpp
   core/printable.cpp
   core/private_folder.cpp
   core/printable_stream.cpp

@@ -82,10 +82,15 @@ void write_frozen_model(const LoadedModel& loaded, const Json& measured, const s
 
 bool is_frozen_from(const std::string& path, const LoadedModel& loaded, const std::string& weight_type) {
   if (!is_frozen_model(path)) return false;
-  const Json about = engine::read_header(*engine::open_file(path)).provenance, wanted = provenance(loaded, {});
-  return member(about, "weight_type") == weight_type &&
-         std::ranges::all_of(std::array{"run", "sparsight", "weights", "algorithm", "config", "state"},
-                             [&](const char* name) { return member(about, name) == member(wanted, name); });
+  const Json wanted = provenance(loaded, {});
+  try {
+    const Json about = engine::read_header(*engine::open_file(path)).provenance;
+    return member(about, "weight_type") == weight_type &&
+           std::ranges::all_of(std::array{"run", "sparsight", "weights", "algorithm", "config", "state"},
+                               [&](const char* name) { return member(about, name) == member(wanted, name); });
+  } catch (const Error&) {
+    return false;  // it is damaged, or of another version
+  }
 }
 
 engine::Program read_frozen_program(const std::string& path, std::shared_ptr<const engine::ByteSource> file,

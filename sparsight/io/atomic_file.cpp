@@ -47,17 +47,6 @@ void create_folder(const std::string& path) {
   if (error) fail_system("make the folder", path, error.value());
 }
 
-void write_all(int descriptor, const void* data, size_t bytes, const std::string& path) {
-  const char* next = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written = ::write(descriptor, next, std::min<size_t>(bytes, 1 << 30));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_system("write", path, errno);
-    next += written;
-    bytes -= static_cast<size_t>(written);
-  }
-}
-
 AtomicFile::AtomicFile(const std::string& path, Existing existing) : path_(behind_links(path)), existing_(existing) {
   std::error_code none;
   const auto there = std::filesystem::status(path_, none);
@@ -73,7 +62,7 @@ AtomicFile::AtomicFile(const std::string& path, Existing existing) : path_(behin
     if (descriptor_ < 0) fail_system("write", path == path_ ? path : cat(path, " (a link to ", path_, ")"), errno);
     temporary_ = name;
     // Another process may have taken the new file for a stale one.
-    if (lock_temporary(descriptor_) && is_same_file(descriptor_, name)) return;
+    if (lock_while_written(descriptor_) && is_same_file(descriptor_, name)) return;
     close(descriptor_);
   }
 }
@@ -85,18 +74,25 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(const void* data, size_t bytes) { write_all(descriptor_, data, bytes, path_); }
 
+// Gives the file its name unless another has it. False on a disk that cannot do that.
+bool AtomicFile::keep_existing() {
+  if (link(temporary_.c_str(), path_.c_str()) != 0) {
+    if (errno != EEXIST) return false;
+    if (!have_equal_bytes(temporary_, path_))
+      fail(printable(path_), " exists already with other content; name another file, or replace it with --overwrite");
+  }
+  unlink(temporary_.c_str());
+  return true;
+}
+
 void AtomicFile::commit() {
   if (fsync(descriptor_) != 0 && errno != EINVAL) fail_system("write", path_, errno);
   const Descriptor lock(fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));  // held until the file has its name
   const int closed = close(descriptor_);
   descriptor_ = -1;
   if (closed != 0) fail_system("write", path_, errno);  // network disks report a full disk here
-  if (existing_ == Existing::keep_equal && std::filesystem::exists(path_)) {
-    if (!have_equal_bytes(temporary_, path_))
-      fail(printable(path_), " exists already with other content; name another file, or replace it with --overwrite");
-    unlink(temporary_.c_str());
-  } else if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    fail_system("write", path_, errno);
+  if (existing_ == Existing::replace || !keep_existing()) {
+    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_system("write", path_, errno);
   }
   temporary_.clear();
   sync_parent(path_);

@@ -7,12 +7,13 @@
 #include <utility>
 
 #include "sparsight/core/input_file.h"
+#include "sparsight/core/output_file.h"
 #include "sparsight/io/temporary.h"
 
 namespace sparsight {
 
-// What becomes of a file that is there already when another is complete. keep_equal is for commands that must not replace
-// a file of other content: one that was killed after its last step, and is run again, finds its own.
+// What becomes of a file that is there already when another is complete. keep_equal is for commands that must not
+// replace a file of other content: one that was killed after its last step, and is run again, finds its own.
 enum class Existing { replace, keep_equal };
 
 // A file being written. Nothing appears at `path` before commit(); without it the destructor removes the temporary one.
@@ -31,6 +32,8 @@ class AtomicFile {
   void commit();
 
  private:
+  bool keep_existing();
+
   std::string path_, temporary_;
   Existing existing_;
   int descriptor_ = -1;
@@ -40,8 +43,5 @@ void write_file_atomically(const std::string& path, std::string_view bytes);
 
 // Creates the folder and its parents; an existing one is fine.
 void create_folder(const std::string& path);
-
-// Writes all of `bytes`, or raises Error naming `path`.
-void write_all(int descriptor, const void* data, size_t bytes, const std::string& path);
 
 }  // namespace sparsight

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/output_file.h"
 #include "sparsight/core/path_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/file_lock.h"
@@ -41,7 +42,7 @@ void AtomicFolder::make_temporary() {
     temporary_ = name;
     Descriptor folder(open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     // Another process may have taken the new folder for a stale one.
-    if (folder.get() < 0 || !lock_temporary(folder.get()) || !is_same_file(folder.get(), name)) continue;
+    if (folder.get() < 0 || !lock_while_written(folder.get()) || !is_same_file(folder.get(), name)) continue;
     held_ = std::move(folder);
     return;
   }

@@ -11,6 +11,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
+#include "sparsight/core/output_file.h"
 #include "sparsight/core/printable.h"
 
 namespace sparsight {
@@ -42,12 +43,6 @@ int open_existing(const std::string& path) {
 }
 
 }  // namespace
-
-bool is_same_file(int descriptor, const std::string& path) {
-  struct stat held, named;
-  return fstat(descriptor, &held) == 0 && stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
-         held.st_dev == named.st_dev;
-}
 
 std::optional<FileLock> FileLock::try_take(const std::string& path) {
   while (true) {

@@ -36,9 +36,6 @@ class FileLock {
   bool left_behind_;
 };
 
-// Whether the open file is the one that `path` names now.
-bool is_same_file(int descriptor, const std::string& path);
-
 // Waits for the lock of a folder, held until the value is destroyed. On a file system without locks it does not wait.
 // Raises Error if the folder cannot be opened, and when interrupted() (core/interrupt.h).
 Descriptor wait_for_folder(const std::string& path);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/output_file.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/file_lock.h"
@@ -58,8 +59,6 @@ std::string behind_links(const std::string& path) {
   }
   fail("cannot write ", printable(path), ": its links lead in a circle; remove the link or choose another path");
 }
-
-bool lock_temporary(int descriptor) { return flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
 
 void remove_stale_temporaries(const std::string& path) {
   const fs::path target(path), folder = target.has_parent_path() ? target.parent_path() : fs::path(".");

@@ -19,10 +19,6 @@ std::string temporary_name(const std::string& path);
 // links in a circle. What is renamed must lie beside this place: the link may be on another disk.
 std::string behind_links(const std::string& path);
 
-// Takes the lock that says that this file or folder is being written. False where another process has it; true on a
-// disk without locks.
-bool lock_temporary(int descriptor);
-
 // Removes the temporaries of `path` whose lock nobody holds: their processes were killed. On a disk without locks they
 // stay.
 void remove_stale_temporaries(const std::string& path);

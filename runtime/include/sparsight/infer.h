@@ -54,8 +54,8 @@ typedef struct sparsight_infer_info {
   int64_t takes_images;        /* 1: the model says how the bytes of an image become its pixels */
   int64_t decodes_images;      /* 1: the library decodes image files */
   const char* instruction_set; /* "avx512": what the kernels use; valid until the model is closed */
-  /* Of SPARSIGHT_INFER_PACK_CACHE. 1: packed weights were taken from the file; 2: the file was written now; -1: it
-   * cannot be written; 0: not asked for, or another process writes it. */
+  /* What became of SPARSIGHT_INFER_PACK_CACHE. 1: packed weights were taken from the file; 2: the file was written now;
+   * -1: it cannot be written; 0: not asked for, or another process writes it. */
   int64_t pack_cache;
 } sparsight_infer_info;
 
@@ -96,10 +96,10 @@ SPARSIGHT_INFER_API const char* sparsight_infer_last_error(void);
  * read when an image chooses it, and so many experts stay in memory, the least recently used being dropped first; the
  * file stays open. 0 keeps those of the current run alone. Answers have the same bits. */
 #define SPARSIGHT_INFER_ALL_EXPERTS (-1)
-/* Added to kept_experts: the weights that are read now, packed for this CPU, are kept in a file beside the model,
- * "PATH.<instruction set>.packed". Later calls, of any process, map it instead of packing again. A file that is
- * missing, damaged, of another model or another library is written anew; where it cannot be, the model is opened
- * without it. Answers have the same bits. */
+/* Added to kept_experts, of up to 2^60: the weights that are read now, packed for this CPU, are kept in a file beside
+ * the model, "PATH.<instruction set>.packed" (or ".consistent.packed", by SPARSIGHT_ARITHMETIC). Later calls, of any
+ * process, map it instead of packing again. A file that is missing, damaged, of another model or another library is
+ * written anew; where it cannot be, the model is opened without it. Answers have the same bits. */
 #define SPARSIGHT_INFER_PACK_CACHE (-INT64_C(0x4000000000000000))
 SPARSIGHT_INFER_API int sparsight_infer_open(const char* path, int64_t kept_experts, sparsight_infer_model** model);
 

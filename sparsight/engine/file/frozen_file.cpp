@@ -97,7 +97,8 @@ void write_program(const Program& program, const Json& provenance, FunctionRef<v
 
 Program read_program(std::shared_ptr<const ByteSource> file, const FrozenHeader& header, ExpertMemory memory,
                      const std::string& packed_beside) {
-  const auto cache = packed_beside.empty() ? nullptr : std::make_shared<PackCache>(packed_beside, header);
+  const bool keeps = !packed_beside.empty() && MappedFile::kSupported;
+  const auto cache = keeps ? std::make_shared<PackCache>(packed_beside, header) : nullptr;
   FieldReader fields(std::move(file), header, memory, cache.get());
   std::vector<Shape> values;
   visit_values(fields, values);

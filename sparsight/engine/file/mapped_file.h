@@ -12,8 +12,16 @@
 
 namespace sparsight::engine {
 
+// Whether the file is there and neither this user's, nor root's, nor that of the owner of the file `like`.
+bool is_of_another_user(const std::string& path, const std::string& like);
+
 class MappedFile {
  public:
+#if defined(__linux__)
+  static constexpr bool kSupported = true;
+#else
+  static constexpr bool kSupported = false;
+#endif
   // Null for what is not a regular file, is empty, may be changed by others than may change the file `like`, or cannot
   // be mapped, as on other systems than Linux.
   static std::unique_ptr<MappedFile> open(const std::string& path, const std::string& like);

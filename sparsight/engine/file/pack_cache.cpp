@@ -7,6 +7,7 @@
 
 #include "sparsight/core/checksum.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/engine/file/frozen_header.h"
 #include "sparsight/engine/file/packing_checksum.h"
 #include "sparsight/engine/file/whole_file.h"
@@ -88,17 +89,18 @@ std::vector<PackCache::Entry> PackCache::read_table() const {
   return std::ranges::any_of(table, wrong) ? std::vector<Entry>() : table;
 }
 
-const char* PackCache::find(const PackedArray& array) const {
+const PackCache::Entry* PackCache::find(const PackedArray& array) const {
   const auto found = std::ranges::find(table_, array, &Entry::array);
   if (found == table_.end() || !mapped_->load(found->offset, array.bytes)) return nullptr;
   const char* const data = mapped_->data() + found->offset;
   const bool right = has_checksum({data, static_cast<size_t>(array.bytes)}, {found->checksum, sizeof found->checksum});
-  return right ? data : nullptr;
+  return right ? &*found : nullptr;
 }
 
 std::shared_ptr<const void> PackCache::get(const PackedArray& array, Pack pack) {
-  if (const char* const data = find(array)) {
-    used_.push_back({array, data, nullptr, std::move(pack)});
+  if (const Entry* const entry = find(array)) {
+    const char* const data = mapped_->data() + entry->offset;
+    used_.push_back({array, data, nullptr, std::move(pack), {entry->checksum, sizeof entry->checksum}});
     return {shared_from_this(), data};
   }
   const std::shared_ptr<const void> memory = get_packed(nullptr, array, std::move(pack));
@@ -118,12 +120,21 @@ void PackCache::finish() {
   table_ = {};
 }
 
+void PackCache::check_unchanged() const {
+  if (mapped_ && !mapped_->is_unchanged()) fail(printable(path_), " was changed while it was read");
+}
+
 bool PackCache::write() const {
+  if (std::ssize(used_) > kMaxArrays)
+    fail("the model has ", used_.size(), " layers, at most ", kMaxArrays, " are kept");
+  if (is_of_another_user(path_, model_))
+    fail(printable(path_), " is another user's, who may not write the model; remove it");
   std::vector<Entry> table;
   int64_t end = head_bytes(std::ssize(used_), sizeof(Entry));
   for (const Used& used : used_) {
     Entry& entry = table.emplace_back(Entry{.array = used.array, .offset = aligned_end(end)});
-    copy_text(compute_checksum({used.data, static_cast<size_t>(used.array.bytes)}), entry.checksum);
+    copy_text(used.memory ? compute_checksum({used.data, static_cast<size_t>(used.array.bytes)}) : used.checksum,
+              entry.checksum);
     end = entry.offset + used.array.bytes;
   }
   PackedStart start{.file_bytes = end, .arrays = std::ssize(table)};
@@ -139,6 +150,7 @@ bool PackCache::write() const {
       write(used_[i].data, static_cast<size_t>(table[i].array.bytes));
       at = table[i].offset + table[i].array.bytes;
     }
+    check_unchanged();  // else what was written of it may not have its checksum
   });
 }
 

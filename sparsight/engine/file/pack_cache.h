@@ -59,10 +59,12 @@ class PackCache : public std::enable_shared_from_this<PackCache> {
     const char* data = nullptr;
     std::shared_ptr<const void> memory;  // null where the file has it
     Pack pack;
+    std::string checksum = {};  // of what the file has
   };
 
   std::vector<Entry> read_table() const;
-  const char* find(const PackedArray& array) const;  // null where the file does not have it
+  const Entry* find(const PackedArray& array) const;  // null where the file does not have it, whole and right
+  void check_unchanged() const;
   bool write() const;
 
   std::string model_, path_, identity_;

@@ -37,13 +37,14 @@ void add_type(Checksum& sum, WeightType type) {
           .pack({type, kTriedOutputs, kTriedInputs, numbers.data(), scale.data()}, cpu::Outputs::rows);
     });
   }
-  const cpu::MlpShape shape{1, kTriedInputs, kTriedOutputs};
+  const cpu::MlpShape shape{2, kTriedInputs, kTriedOutputs};
   add_packed(sum, cpu::PackedExperts::memory_bytes(shape, type), [&](const auto& memory) {
     cpu::OwnThreads thread(1);
-    cpu::PackedExperts(shape, type, false, false, memory)
-        .set(
-            thread, 0,
-            {{type, kTriedInputs, kTriedOutputs, numbers.data()}, {type, kTriedOutputs, kTriedInputs, numbers.data()}});
+    cpu::PackedExperts experts(shape, type, false, false, memory);
+    for (int64_t e = 0; e < shape.experts; ++e)
+      experts.set(
+          thread, e,
+          {{type, kTriedInputs, kTriedOutputs, numbers.data()}, {type, kTriedOutputs, kTriedInputs, numbers.data()}});
   });
 }
 

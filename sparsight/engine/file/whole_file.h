@@ -11,7 +11,8 @@ namespace sparsight::engine {
 
 using WriteBytes = FunctionRef<void(const void* bytes, size_t count)>;
 
-// Renames what fill() writes to `path`, which nobody may write to; those who may read the file `like` may read it.
+// Renames what fill() writes to `path`, which nobody may write to; everybody may read it if everybody may read the file
+// `like`, and else its owner alone.
 // Returns false without calling fill() where another process is writing that file. What a killed process left is
 // removed. Raises Error where the file cannot be written, and leaves nothing then.
 bool write_whole_file(const std::string& path, const std::string& like, FunctionRef<void(WriteBytes write)> fill);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/core/options.h"
 #include "sparsight/data/data_set.h"
 #include "sparsight/eval/confused_images.h"
 
