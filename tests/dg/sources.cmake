@@ -18,3 +18,10 @@ torch_tests(
   dg/protocol_test.cpp
   dg/register_for_tests.cpp
   dg/twice_differentiable_test.cpp)
+# Its steps are what judge/domainbed_steps_test.py compares with DomainBed's own classes.
+if(SPARSIGHT_TORCH)
+  add_executable(sparsight_domainbed_steps judge/domainbed_steps.cpp)
+  target_link_libraries(sparsight_domainbed_steps PRIVATE sparsight)
+  lightly_optimised(sparsight_domainbed_steps)
+  program_reuses_precompiled_header(sparsight_domainbed_steps sparsight)
+endif()

@@ -15,6 +15,7 @@
 #include "sparsight/dg/algorithms/side_optimizer.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/weights.h"
+#include "sparsight/nn/init.h"
 
 namespace sparsight {
 namespace {
@@ -45,6 +46,15 @@ struct DomainNetworks {
   }
 };
 
+// Pretrained weights are those of both networks. Random ones are drawn anew: with those of the model, x - d would be 0,
+// where cosines have no direction.
+std::shared_ptr<ImageModel> new_domain_model(const AlgorithmContext& context) {
+  constexpr uint64_t kOtherSeed = 1;
+  std::shared_ptr<ImageModel> domain_model = copy_of_model(context);
+  if (context.train.init_from.empty()) initialize(*domain_model, initial_random(context).seed + kOtherSeed);
+  return domain_model;
+}
+
 std::vector<OptimizedParameter> own_parameters(ImageModel& domain_model, const MlpLayers& head,
                                                const TrainOptions& train) {
   std::vector<OptimizedParameter> all = trained(head.tensors(), "adrmx.head.");
@@ -58,7 +68,7 @@ std::vector<OptimizedParameter> own_parameters(ImageModel& domain_model, const M
 class Adrmx : public DomainAlgorithm {
  public:
   Adrmx(const AdrmxOptions& options, const AlgorithmContext& context)
-      : Adrmx(options, context, copy_of_model(context), probe_widths(*context.model)) {}
+      : Adrmx(options, context, new_domain_model(context), probe_widths(*context.model)) {}
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
     const std::vector<Batch> domains = split_domains(minibatches);

@@ -1,7 +1,7 @@
 // ADRMX (Demirel et al. 2023, "ADRMX: Additive Disentanglement of Domain Features with Remix Loss", as in DomainBed). A
-// second copy of the backbone learns the features d of domains; x - d, with x the model's features, should be without
-// them. A discriminator predicts the domain from x - d: with n = 1, 2, ..., in updates with n mod (1 + d_steps) <
-// d_steps it is trained (L_d), else
+// second backbone, with the pretrained weights or with random ones of its own, learns the features d of domains; x - d,
+// with x the model's features, should be without them. A discriminator predicts the domain from x - d: with n = 1, 2,
+// ..., in updates with n mod (1 + d_steps) < d_steps it is trained (L_d), else
 //
 //   CE(head(x)) + CE(c2(x - d)) + CE_domain(c3(d)) + CE(head(x_i - d_i + d_j))
 //     + contrastive_weight (S(x) + S(x - d)) - disc_weight L_d

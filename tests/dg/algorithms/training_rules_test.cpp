@@ -147,6 +147,19 @@ TEST(Dann, G27_AlternatesDiscriminatorAndModel) {
   }
 }
 
+// With the same random weights in both networks, x - d would be 0, which has no cosines.
+TEST(Adrmx, TheDomainModelHasThePretrainedWeightsOrRandomOnesOfItsOwn) {
+  for (const char* init_from : {"", "pretrained.safetensors"}) {
+    DomainCase made = tiny_gmoe({"optimizer.name=adam"});
+    made.context.train.init_from = init_from;
+    const auto algorithm = test::make_algorithm(made, "adrmx");
+    NamedTensors second;
+    for (const auto& [name, tensor] : named_weights(*made.model))
+      second.emplace_back(name, test::state_tensor(*algorithm, "adrmx.domain_model/" + name));
+    EXPECT_EQ(same(second, named_weights(*made.model)), *init_from != '\0');
+  }
+}
+
 // With d_steps = 2, update n = 1 is one of the discriminator: 1 mod 3 is below 2.
 TEST(Adrmx, TheDiscriminatorHasDropout) {
   const auto loss_with = [](double dropout) {
