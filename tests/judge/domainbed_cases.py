@@ -1,6 +1,6 @@
-"""Which algorithms are compared with DomainBed's, and how: settings with which everything of the algorithm happens within
-a few steps, where DomainBed keeps the weights, what it logs, and what is undone where docs/dg_algorithms.md names a
-difference. The hyper-parameters' names are those that the algorithms declare."""
+"""Which algorithms are compared with DomainBed's, and how: settings with which everything of the algorithm happens
+within a few steps, where DomainBed keeps the weights, what it logs, and what is undone where docs/dg_algorithms.md
+names a difference. The hyper-parameters' names are those that the algorithms declare."""
 import dataclasses
 from typing import Callable
 
@@ -46,6 +46,7 @@ class Case:
     view: Callable = None  # f(algorithm, our name): a tensor that no name of theirs leads to, or None
     logits: Callable = plain_logits
     weights_until: int = None  # weights are compared after the steps before it
+    rounding: float = 1  # the tolerance of its losses is so many times that of others
     note: str = ""  # how far the comparison goes
 
     def find(self, algorithm, name):
@@ -116,8 +117,8 @@ def adversarial(title, conditional):
 
 
 def short_features(scale):
-    """Features by a group norm of this scale. Similarities and distances of long ones are rounded too much to compare: MMD
-    multiplies squared distances by 1000, CAD divides products by 0.1."""
+    """Features by a group norm of this scale. Similarities and distances of long ones are rounded too much to compare:
+    MMD multiplies squared distances by 1000, CAD divides products by 0.1."""
     return {"start.bn3.weight": scale}
 
 
@@ -126,8 +127,14 @@ def contrastive(title):
                 losses={"loss": "total_loss", "bottleneck": "bn_loss"})
 
 
-def matching(title, start=None):
-    return Case(title, {"algorithm.gamma": 2.0, **(start or {})}, {"algorithm.gamma": 2.5}, losses=penalised("mmd_gamma"))
+def matching(title, gamma=2.0, start=None):
+    return Case(title, {"algorithm.gamma": gamma, **(start or {})}, {"algorithm.gamma": 1.25 * gamma},
+                losses=penalised("mmd_gamma"))
+
+
+def matching_kernels(title):
+    """A low weight: MMD does not depend on a shift of all features, whose gradient of it is rounding alone."""
+    return matching(title, 0.1, short_features(0.02))
 
 
 SMA_START = 4
@@ -153,13 +160,13 @@ CASES = {
                   names={**ERM_LIKE, "state/fishr/variances": None}),
     "rdm": Case("RDM", {"algorithm.anneal": ANNEAL, "algorithm.variance_weight": 0.1, "algorithm.lr": 5e-4},
                 {"algorithm.lambda": 6.0, "algorithm.variance_weight": 0.2, "algorithm.lr": 6e-4},
-                losses={"loss": "total_loss", "penalty": "matching_penalty"}),
+                losses={"loss": "total_loss", "penalty": "matching_penalty"}, rounding=10),  # squares times 1000
     "eqrm": Case("EQRM", {"algorithm.burn_in": 5.0, "algorithm.lr": 5e-4}, {"algorithm.quantile": 0.9},
                  weights_until=5, note="burn-in and the first quantile, before its gradient is followed"),
     "coral": matching("CORAL"),
-    "mmd": matching("MMD", short_features(0.02)),
+    "mmd": matching_kernels("MMD"),
     "caus_irl_coral": matching("CausIRL_CORAL"),
-    "caus_irl_mmd": matching("CausIRL_MMD", short_features(0.02)),
+    "caus_irl_mmd": matching_kernels("CausIRL_MMD"),
     "dann": adversarial("DANN", conditional=False),
     "cdann": adversarial("CDANN", conditional=True),
     "cad": contrastive("CAD"),
@@ -194,7 +201,7 @@ CASES = {
                 {**ERM_LIKE}, results={"state/mtl/embeddings": lambda algorithm: algorithm.embeddings}, view=mtl_view,
                 logits=mtl_logits, note="with embedding = \"noise\""),
     "transfer": Case("Transfer", {"algorithm.delta": 0.05, "algorithm.lr_d": 0.05, "algorithm.d_steps": 3},
-                     {"algorithm.lambda": 1.2, "algorithm.delta": 0.04, "algorithm.lr_d": 0.04},
+                     {"algorithm.lambda": 1.2, "algorithm.delta": 0.04, "algorithm.lr_d": 0.01},
                      {**ERM_LIKE, "state/adversary/classifier.": "adv_classifier."}, {"loss": "loss", "gap": "gap"}),
     "trm": Case("TRM", {"algorithm.start": ANNEAL, "algorithm.cos_lambda": 0.0, "algorithm.eta": 0.05},
                 {"algorithm.start": ANNEAL + 1, "algorithm.eta": 0.5},

@@ -63,10 +63,10 @@ class Draws:
 
     def next(self, function, shape):
         if not self.left or self.left[0][0] != function:
-            raise AssertionError(f"DomainBed calls {function}, recorded is {self.left[0][0] if self.left else 'nothing'}")
+            raise AssertionError(f"DomainBed calls {function}, recorded is {[left for left, _ in self.left[:1]]}")
         value = self.left.pop(0)[1]
         if tuple(value.shape) != tuple(shape):
-            raise AssertionError(f"DomainBed draws {tuple(shape)} numbers, {function} has {tuple(value.shape)} recorded")
+            raise AssertionError(f"DomainBed draws {tuple(shape)} numbers, recorded are {tuple(value.shape)}")
         return value
 
     @contextlib.contextmanager

@@ -1,8 +1,9 @@
-"""Steps of our algorithms of domain generalisation beside those of DomainBed's own classes: from the same weights, on the
-same images, with the same hyper-parameters and random numbers, losses and weights must be the same. Every algorithm
+"""Steps of our algorithms of domain generalisation beside those of DomainBed's own classes: from the same weights, on
+the same images, with the same hyper-parameters and random numbers, losses and weights must be the same. Every algorithm
 is compared unless DomainBed has none of the name, or docs/dg_algorithms.md says where the two differ. A wrong
-hyper-parameter on one side must be found. SPARSIGHT_DOMAINBED names a checkout of github.com/facebookresearch/DomainBed;
-without it the test is skipped. SPARSIGHT_JUDGE_ALGORITHMS=irm,vrex restricts the run to some."""
+hyper-parameter on one side must be found. SPARSIGHT_DOMAINBED names a checkout of
+github.com/facebookresearch/DomainBed; without it the test is skipped. SPARSIGHT_JUDGE_ALGORITHMS=irm,vrex restricts the
+run to some."""
 import collections
 import json
 import math
@@ -75,8 +76,8 @@ def record(name, settings, folder):
     return Trace(path)
 
 
-def of_value(where, ours, theirs):
-    return Deviation(abs(ours - theirs) / max(1.0, abs(theirs)) / LOSS_TOLERANCE, where)
+def of_value(where, ours, theirs, rounding):
+    return Deviation(abs(ours - theirs) / max(1.0, abs(theirs)) / (rounding * LOSS_TOLERANCE), where)
 
 
 def of_tensor(where, ours, theirs, before):
@@ -94,7 +95,7 @@ def loss_deviations(case, step, ours, theirs, hparams):
             wanted = theirs.get(of)
         if wanted is None and name not in ours:
             continue  # of another turn
-        yield of_value(f"step {step}: {name}", ours.get(name, 0.0), 0.0 if wanted is None else wanted)
+        yield of_value(f"step {step}: {name}", ours.get(name, 0.0), 0.0 if wanted is None else wanted, case.rounding)
 
 
 def weight_deviations(case, step, peer, trace):
