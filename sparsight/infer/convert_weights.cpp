@@ -5,14 +5,25 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/infer/bare_weights.h"
+#include "sparsight/io/checkpoint.h"
 #include "sparsight/io/safetensors_parts.h"
 #include "sparsight/io/weight_names.h"
 #include "sparsight/models/normalize.h"
 
 namespace sparsight {
+namespace {
+
+// Of a checkpoint those that evaluation reports on, not the plain ones beside an average.
+NamedTensors weights_to_convert(const std::string& path) {
+  if (is_bare_weights(path)) return read_weights(path);
+  return weights_for_use(read_checkpoint(path, CheckpointParts::kInference));
+}
+
+}  // namespace
 
 ConvertedWeights convert_weights(const ConvertRequest& request) {
-  NamedTensors tensors = read_weights(request.from);
+  NamedTensors tensors = weights_to_convert(request.from);
   ConvertedWeights done;
   done.pixels = find_pixel_statistics(tensors);
   std::erase_if(tensors, [](const auto& entry) { return is_pixel_statistics(entry.first); });

@@ -10,7 +10,7 @@
 namespace sparsight {
 
 struct ConvertRequest {
-  std::string from;     // a checkpoint or a file of weights of any library (read_weights())
+  std::string from;     // a checkpoint, of which averaged weights count, or a file of any library (read_weights())
   std::string library;  // one of naming_libraries()
   std::string to;       // safetensors file to write
   Existing existing = Existing::replace;

@@ -14,7 +14,8 @@
 namespace sparsight {
 namespace {
 
-constexpr int64_t kHeadWidth = 64;  // of an attention head in nearly all vision transformers
+constexpr int64_t kHeadWidth = 64;                         // of an attention head in nearly all vision transformers
+constexpr int64_t kSo400mWidth = 1152, kSo400mHeads = 16;  // SigLIP's shape-optimised size, of heads of 72
 constexpr int64_t kUsualSide = 224, kSmallSide = 32;
 constexpr double kCropShare = 0.875;  // of the resized image that the centre crop keeps
 constexpr double kClipEpsilon = 1e-5;
@@ -22,6 +23,7 @@ constexpr double kAnyLayerScale = 1e-5;  // the file's values replace it
 
 PixelStatistics imagenet_pixels() { return {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}}; }
 PixelStatistics clip_pixels() { return {{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}}; }
+PixelStatistics half_pixels() { return {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}}; }
 
 // The tensors of a file by name.
 class Tensors {
@@ -87,6 +89,19 @@ Grid find_grid(const Tensors& tensors, int64_t prefix) {
   tensors.fail_derivation("pos_embed has ", positions, " positions, which are no square of patches");
 }
 
+// How many attention heads a vision transformer has: the norms of queries tell it, else what is published; 0: unknown.
+int64_t find_heads(const Tensors& tensors, int64_t width, int64_t depth) {
+  if (const std::string norm = "blocks.0.attn.q_norm.weight"; tensors.has(norm)) {
+    const int64_t size = tensors.named(norm, 1).size(0);
+    if (size == 0 || width % size != 0)
+      tensors.fail_derivation(norm, " has ", size, " numbers, which do not divide the width of ", width);
+    return width / size;
+  }
+  if (const int64_t heads = vit_heads(width, depth); heads > 0) return heads;
+  if (width == kSo400mWidth) return kSo400mHeads;
+  return width % kHeadWidth == 0 ? width / kHeadWidth : 0;
+}
+
 DerivedModel derive_vit(const Tensors& tensors) {
   if (const auto experts = tensors.with_part(".experts."))
     tensors.fail_derivation(*experts, " is of an MoE layer, whose router has settings that no shape tells");
@@ -124,14 +139,11 @@ DerivedModel derive_vit(const Tensors& tensors) {
                       {"pre_norm", pre_norm},
                       {"no_embed_class", !grid.embeds_prefix}};
   if (pre_norm) derived.settings["norm_eps"] = kClipEpsilon;
-  if (const int64_t heads = vit_heads(width, depth); heads > 0)
-    derived.settings["heads"] = heads;
-  else if (width % kHeadWidth == 0)
-    derived.settings["heads"] = width / kHeadWidth;
+  if (const int64_t heads = find_heads(tensors, width, depth); heads > 0) derived.settings["heads"] = heads;
   derived.channels = patch.size(1);
   derived.side = grid.side * patch.size(2);
   derived.eval_transforms = crop_transforms(derived.side, "bicubic");
-  derived.pixels = pre_norm ? clip_pixels() : imagenet_pixels();
+  derived.pixels = map ? half_pixels() : pre_norm ? clip_pixels() : imagenet_pixels();
   return derived;
 }
 

@@ -111,9 +111,9 @@ bool is_averaged_best(const Checkpoint& checkpoint) {
 
 // Training evaluates the averaged weights; the best checkpoint holds only these, the last one both. config: the
 // checkpoint's own.
-UsedWeights weights_for_use(const Checkpoint& checkpoint, const Json& config) {
-  const NamedTensors average = tensors_under(kAverageTensors, checkpoint.training);
-  if (!average.empty()) return {average, checkpoint.state.value("average", "ema")};
+UsedWeights find_used_weights(const Checkpoint& checkpoint, const Json& config) {
+  if (!tensors_under(kAverageTensors, checkpoint.training).empty())
+    return {weights_for_use(checkpoint), checkpoint.state.value("average", "ema")};
   const bool averaged = read_section<TrainOptions>(config, "train").ema_decay > 0 && is_averaged_best(checkpoint);
   return {checkpoint.weights, checkpoint.state.value("weights", averaged ? "ema" : "model")};
 }
@@ -169,7 +169,7 @@ at::Tensor checked(const LoadedModel& loaded, const at::Tensor& image, const at:
 LoadedModel load_checkpoint(Checkpoint checkpoint, const std::string& path, const std::vector<std::string>& overrides) {
   LoadedModel loaded = described_model(checkpoint, path, overrides);
   const Json own = overrides.empty() ? loaded.config : resolved_config(checkpoint);
-  UsedWeights weights = weights_for_use(checkpoint, own);
+  UsedWeights weights = find_used_weights(checkpoint, own);
   loaded.weights = weights.kind;
   const PixelStatistics trained = eval_pipeline(own).statistics(), requested = loaded.eval_transforms.statistics();
   loaded.model = new_model(loaded, weights.tensors, requested.empty() ? trained : requested);

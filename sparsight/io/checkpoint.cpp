@@ -41,6 +41,11 @@ NamedTensors tensors_under(std::string_view prefix, const NamedTensors& tensors)
   return found;
 }
 
+NamedTensors weights_for_use(const Checkpoint& checkpoint) {
+  NamedTensors average = tensors_under(kAverageTensors, checkpoint.training);
+  return average.empty() ? checkpoint.weights : average;
+}
+
 TensorFile checkpoint_file(const Checkpoint& checkpoint) {
   TensorFile file;
   for (const auto& [name, tensor] : checkpoint.weights) {

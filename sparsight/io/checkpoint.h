@@ -29,6 +29,9 @@ inline constexpr std::string_view kOptimizerTensors = "optimizer/", kAverageTens
 // The tensors whose names begin with `prefix`, without it.
 NamedTensors tensors_under(std::string_view prefix, const NamedTensors& tensors);
 
+// The weights that evaluation takes: the averaged ones where the checkpoint has them, else those of the model.
+NamedTensors weights_for_use(const Checkpoint& checkpoint);
+
 // Written to a temporary file and renamed: a process killed while it writes leaves the existing file intact.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 

@@ -54,15 +54,20 @@ Json config_with_experts(Json config, const std::map<std::string, int64_t>& expe
     moe["layer"] = entries;
     return config;
   }
+  for (const auto& [path, count] : experts) {
+    const auto block = numbered_path(path);
+    if (!block || block->before != "blocks.")  // others count in another way, as ConvNeXt over all its stages
+      fail("the layers would be left with ", fewest, " to ", most,
+           " experts, and prune can say so in [[moe.layer]] for ", "layers named blocks.N alone, unlike ", path,
+           "; remove as many experts from each layer");
+  }
   std::vector<std::vector<int64_t>> lists;
   for (const Json& entry : entries) lists.push_back(entry.at("blocks").get<std::vector<int64_t>>());
   const std::vector<int64_t> entry_of = list_of_each_block(lists, blocks, "[[moe.layer]]");
   Json changed = Json::array();
   for (const auto& [path, count] : experts) {
     const auto block = numbered_path(path);
-    if (!block || block->before != "blocks." || block->number >= blocks)  // others count in another way
-      fail("the layers would be left with ", fewest, " to ", most, " experts, and ", path,
-           " is no block, for which [[moe.layer]] could say so; remove as many experts from each layer");
+    SPARSIGHT_CHECK(block && block->number < blocks);
     const int64_t earlier = entry_of[static_cast<size_t>(block->number)];
     Json entry = earlier < 0 ? Json::object() : entries[static_cast<size_t>(earlier)];
     entry["blocks"] = Json::array({block->number});

@@ -124,8 +124,8 @@ void VitOptions::declare(OptionSet& set) {
              "which learns faster");
   set.choice(
       "pool", &pool, {"class", "mean", "map"},
-      "head input: the class token, the mean of the patch tokens, or what one learned query reads from all tokens "
-      "(attention pooling, as SigLIP's)");
+      "head input: the class token, the mean of the patch tokens, or what one learned query reads from the patch "
+      "tokens (attention pooling, as SigLIP's)");
   set.flag("qkv_bias", &qkv_bias, "bias of the qkv projection");
   set.flag(
       "qk_norm", &qk_norm,
@@ -293,7 +293,7 @@ at::Tensor Vit::pool_tokens(const at::Tensor& x, int64_t prefix, const ModelInpu
     const at::Tensor normed = norm_->forward(x);
     tap(input, out, normed, "norm");
     if (attn_pool_) {
-      const at::Tensor pooled = attn_pool_->forward(normed);
+      const at::Tensor pooled = attn_pool_->forward(normed.slice(1, prefix));
       tap(input, out, pooled, "attn_pool");
       return pooled;
     }
@@ -367,7 +367,7 @@ std::vector<PartCost> Vit::cost(const CostOptions& options) const {
   Cost norm = on_units(norm_->cost(), all_normed ? tokens : head_tokens());
   if (options_.pool == "mean") norm = norm + elementwise_cost(patches * width);  // the mean
   parts.push_back({norm_name(), norm});
-  if (attn_pool_) parts.push_back({"attn_pool", attn_pool_->cost(tokens)});
+  if (attn_pool_) parts.push_back({"attn_pool", attn_pool_->cost(patches)});
   if (pre_logits_) parts.push_back({"pre_logits", pre_logits_->cost() + elementwise_cost(width)});
   parts.push_back({"head", head_->cost()});
   if (head_dist_)

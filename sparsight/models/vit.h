@@ -108,7 +108,7 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   int64_t first_moe_block_ = -1;
   std::vector<std::shared_ptr<VitBlock>> blocks_;
   LayerNorm norm_{nullptr};           // "norm", before selecting the class token, or "fc_norm", after mean pooling
-  AttentionPool attn_pool_{nullptr};  // of all normalised tokens; or null
+  AttentionPool attn_pool_{nullptr};  // of the normalised patch tokens; or null
   Linear pre_logits_{nullptr};        // linear layer and tanh between norm and head; or null
   Linear head_{nullptr}, head_dist_{nullptr};  // head_dist: of the distillation token; or null
 };

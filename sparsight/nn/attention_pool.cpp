@@ -1,6 +1,7 @@
 #include "sparsight/nn/attention_pool.h"
 
-#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/softmax.h>
 
 #include <cmath>
 
@@ -24,8 +25,10 @@ AttentionPoolImpl::AttentionPoolImpl(const AttentionPoolOptions& options)
 at::Tensor AttentionPoolImpl::forward(const at::Tensor& x) {
   const int64_t images = x.size(0), tokens = x.size(1), size = options_.width / options_.heads;
   const at::Tensor kv = kv_->forward(x).view({images, tokens, 2, options_.heads, size}).permute({2, 0, 3, 1, 4});
-  const at::Tensor q = q_->forward(latent_).view({1, options_.heads, 1, size}).expand({images, -1, -1, -1});
-  const at::Tensor mixed = at::scaled_dot_product_attention(q, kv.select(0, 0), kv.select(0, 1));  // [B,H,1,d]
+  const at::Tensor q = q_->forward(latent_).view({1, options_.heads, 1, size});
+  // Torch's fused attention has no second derivatives, and saves little with one query.
+  const at::Tensor scores = at::matmul(q, kv.select(0, 0).transpose(2, 3)) / std::sqrt(static_cast<double>(size));
+  const at::Tensor mixed = at::matmul(at::softmax(scores, 3), kv.select(0, 1));  // [B,H,1,d]
   const at::Tensor y = proj_->forward(mixed.reshape({images, 1, options_.width}));
   return mlp_->forward_residual(y, norm_).select(1, 0);
 }

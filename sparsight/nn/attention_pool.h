@@ -21,7 +21,8 @@ struct AttentionPoolOptions {
 class AttentionPoolImpl : public torch::nn::Module, public Initialized {
  public:
   explicit AttentionPoolImpl(const AttentionPoolOptions& options);
-  at::Tensor forward(const at::Tensor& x);  // [B,S,D] -> [B,D]
+  at::Tensor forward(const at::Tensor& x);  // [B,S,D] -> [B,D]; all tokens are read
+  // x: [S,D], of which the rows that are no patches are not read.
   engine::Value compile(engine::ProgramBuilder& builder, engine::Value x) const;
   Cost cost(int64_t tokens) const;                     // per image
   void initialize(const InitRandom& random) override;  // latent N(0, 1/D), as timm

@@ -21,6 +21,7 @@ NamedTensors without_pixel_statistics(NamedTensors tensors, const PixelStatistic
 
 // A new head is what fine-tuning to other classes is about; a count of batches only weights those of a running average.
 bool is_expected(const std::string& entry) {
+  if (entry.starts_with("head.norm.")) return false;  // ConvNeXt's last norm, whatever the classes
   for (const char* head : {"head.", "head_dist.", "fc.", "classifier."})
     if (entry.starts_with(head)) return true;
   return entry.ends_with("num_batches_tracked");

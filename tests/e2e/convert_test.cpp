@@ -2,10 +2,14 @@
 // the models of the libraries.
 #include <gtest/gtest.h>
 
+#include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
 #include <map>
+#include <nlohmann/json.hpp>
 
+#include "sparsight/io/checkpoint.h"
 #include "sparsight/io/safetensors.h"
 #include "tests/support/program.h"
 
@@ -39,6 +43,22 @@ TEST(WeightsConvert, WritesTheNamesOfALibraryAndSaysHowPixelsAreNormalised) {
   for (const char* name : {"class_token", "conv_proj.weight",
                            "encoder.layers.encoder_layer_0.self_attention.in_proj_weight", "heads.head.bias"})
     EXPECT_TRUE(tensors.contains(name)) << name;
+}
+
+// As last.safetensors of a training with an average, which is what `eval` reports on.
+TEST(WeightsConvert, WritesTheAveragedWeightsOfACheckpoint) {
+  const TemporaryFolder folder;
+  const std::string from = folder.path("last.safetensors"), to = folder.path("timm.safetensors");
+  Checkpoint checkpoint;
+  checkpoint.weights = some_weights();
+  for (const auto& [name, tensor] : some_weights()) checkpoint.training.emplace_back("ema/" + name, tensor.mul(0.5));
+  checkpoint.config = Json::object(), checkpoint.state = Json::object();
+  write_checkpoint(from, checkpoint);
+  const ProgramResult made = run_program({"weights", "convert", from, "--to", "timm", "--out", to});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const NamedTensors written = read_safetensors(to).tensors;
+  ASSERT_EQ(written.size(), 4u);
+  for (const auto& [name, tensor] : written) EXPECT_TRUE(at::equal(tensor, at::full_like(tensor, 0.5))) << name;
 }
 
 TEST(WeightsConvert, RefusesWhatItCannotWrite) {

@@ -116,6 +116,7 @@ void add_top_k(std::vector<ProgramForm>& forms) {
   forms.push_back(routed("first_token_of_image", first));
   forms.push_back(routed("qk_norm", {.qk_norm = true}));
   forms.push_back(routed("attention_pool", {.class_token = false, .pools_by_attention = true}));
+  forms.push_back(routed("attention_pool_of_patches", {.pools_by_attention = true}));
 }
 
 void add_other_routers(std::vector<ProgramForm>& forms) {

@@ -64,6 +64,21 @@ TEST(DerivedModel, RegistersOfPublishedModelsHaveNoPositions) {
   EXPECT_EQ(derive_model(make_weights("vit", options, {3, 16, 16, 3}), "w").settings["no_embed_class"], false);
 }
 
+TEST(DerivedModel, NormsOfQueriesTellTheHeads) {
+  const Json options{{"width", 64}, {"depth", 1}, {"heads", 4}, {"patch", 4}, {"qk_norm", true}};
+  EXPECT_EQ(derive_model(make_weights("vit", options, {3, 8, 8, 3}), "w").settings["heads"], 4);
+}
+
+// SigLIP's image tower so400m has 16 heads of 72 numbers, although 64 divides its width.
+TEST(DerivedModel, AttentionPoolingIsSigLips) {
+  const Json options{{"width", 1152}, {"depth", 1}, {"heads", 16}, {"mlp_ratio", 0.5}, {"patch", 4}, {"pool", "map"}};
+  const DerivedModel derived = derive_model(make_weights("vit", options, {3, 8, 8, 3}), "w");
+  EXPECT_EQ(derived.settings["pool"], "map");
+  EXPECT_EQ(derived.settings["heads"], 16);
+  EXPECT_EQ(derived.pixels.mean, (std::vector<double>{0.5, 0.5, 0.5}));
+  EXPECT_EQ(derived.pixels.std, (std::vector<double>{0.5, 0.5, 0.5}));
+}
+
 TEST(DerivedModel, LeavesHeadsOfUnknownWidthsOpen) {
   const NamedTensors odd = make_weights("vit", {{"width", 72}, {"depth", 1}, {"heads", 3}, {"patch", 4}}, {3, 8, 8, 3});
   EXPECT_FALSE(derive_model(odd, "w").settings.contains("heads"));

@@ -183,6 +183,17 @@ TEST(WeightNamings, HaveTheNetworksOfDomainBedTwice) {
     EXPECT_NE(std::ranges::find(theirs, name, &NamedTensors::value_type::first), theirs.end()) << name;
 }
 
+TEST(WeightNamings, ReadACopyWhereTheOriginalIsMissing) {
+  const NamedTensors ours = tensors_named(small_resnet());
+  NamedTensors theirs = with_names_of("domainbed", ours);
+  ASSERT_EQ(std::erase_if(theirs, [](const auto& entry) { return entry.first == "classifier.bias"; }), 1u);
+  const NamedTensors again = with_our_names(theirs);
+  EXPECT_EQ(again.size(), ours.size());
+  const auto bias = std::ranges::find(again, "fc.bias", &NamedTensors::value_type::first);
+  ASSERT_NE(bias, again.end());
+  EXPECT_TRUE(at::equal(bias->second, ours.back().second));
+}
+
 TEST(WeightNamings, RefuseWhatALibraryLacks) {
   std::vector<std::string> routed = plain_vit();
   routed.emplace_back("blocks.1.mlp.experts.w1");
@@ -210,6 +221,11 @@ TEST(WeightNamings, RefuseFilesThatHaveATensorTwice) {
                               {"encoder.layers.encoder_layer_0.mlp.linear_1.bias", at::ones({1})}});
             }),
             "two tensors of the file are blocks.0.mlp.fc1.bias; use another copy");
+  NamedTensors parts = with_names_of("huggingface", tensors_named(plain_vit()));
+  parts.emplace_back("vit.encoder.layer.0.attention.attention.key.weight", at::ones({2}));
+  EXPECT_EQ(testing::error_text([&] { with_our_names(parts); }),
+            "two tensors of the file are one part of blocks.0.attn.qkv.weight, the second is "
+            "vit.encoder.layer.0.attention.attention.key.weight; use another copy");
 }
 
 }  // namespace sparsight::weight_namings_test

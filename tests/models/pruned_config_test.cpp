@@ -44,12 +44,18 @@ TEST(PrunedConfig, DifferentNumbersBecomeEntriesThatKeepTheOtherSettings) {
 TEST(PrunedConfig, RefusesDifferentNumbersOfLayersThatAreNoBlocks) {
   EXPECT_NE(testing::error_text([] {
               config_with_experts(config(), {{"moe", 5}, {"blocks.1.mlp", 3}}, 4);
-            }).find("moe is no block"),
+            }).find("unlike moe;"),
             std::string::npos);
   // Block 4 of a ResNet-18.
   EXPECT_NE(testing::error_text([] {
               config_with_experts(config(), {{"layer3.0.moe", 5}, {"layer4.0.moe", 3}}, 8);
-            }).find("is no block"),
+            }).find("unlike layer3.0.moe;"),
+            std::string::npos);
+  // Blocks 1 and 4 of a ConvNeXt, which has fewer stages than an entry's block.
+  const Json entries = Json::array({{{"blocks", Json::array({4})}, {"experts", 8}}});
+  EXPECT_NE(testing::error_text([&] {
+              config_with_experts(config(entries), {{"stages.0.blocks.1.mlp", 5}, {"stages.1.blocks.2.mlp", 3}}, 2);
+            }).find("for layers named blocks.N alone, unlike stages.0.blocks.1.mlp;"),
             std::string::npos);
 }
 

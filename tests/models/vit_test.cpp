@@ -94,19 +94,22 @@ TEST(Vit, RegistersFollowTheClassTokenAndMayLackPositions) {
   }
 }
 
-// The mean is of the 4 patch tokens: with weights of 0 in all blocks, tokens stay what they were embedded as.
-TEST(Vit, MeanPoolingLeavesRegistersOut) {
-  VitOptions options = tiny_options();
-  options.reg_tokens = 2, options.pool = "mean";
-  const auto vit = tiny_vit(options);
-  const at::Tensor before = vit->forward({images(2)}).logits;
-  const torch::NoGradGuard no_grad;
-  for (const auto& item : vit->named_parameters())
-    if (item.key().starts_with("blocks.")) at::Tensor(item.value()).zero_();
-  const at::Tensor without = vit->forward({images(2)}).logits;
-  at::Tensor(vit->named_parameters()["reg_token"]).fill_(100);
-  EXPECT_TRUE(torch::equal(vit->forward({images(2)}).logits, without));
-  EXPECT_FALSE(torch::equal(before, without));
+// Heads read the 4 patch tokens: with weights of 0 in all blocks, tokens stay what they were embedded as.
+TEST(Vit, PoolingLeavesRegistersOut) {
+  for (const std::string pool : {"mean", "map"}) {
+    VitOptions options = tiny_options();
+    options.reg_tokens = 2, options.pool = pool;
+    const auto vit = tiny_vit(options);
+    const at::Tensor before = vit->forward({images(2)}).logits;
+    const torch::NoGradGuard no_grad;
+    for (const auto& item : vit->named_parameters())
+      if (item.key().starts_with("blocks.")) at::Tensor(item.value()).zero_();
+    const at::Tensor without = vit->forward({images(2)}).logits;
+    at::Tensor registers = vit->named_parameters()["reg_token"];
+    registers.copy_(test::random_tensor(registers.sizes().vec(), 4, torch::kFloat));
+    EXPECT_TRUE(torch::equal(vit->forward({images(2)}).logits, without)) << pool;
+    EXPECT_FALSE(torch::equal(before, without)) << pool;
+  }
 }
 
 // 2 images of 2 x 2 patches of width 8, and a class token where there is one.

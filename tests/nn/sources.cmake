@@ -1,5 +1,6 @@
 light_tests(nn/parameter_memory_test.cpp)
 torch_tests(
+  nn/attention_pool_test.cpp
   nn/attention_scores_test.cpp
   nn/attention_test.cpp
   nn/batch_norm_test.cpp

@@ -72,4 +72,26 @@ TEST(InitialWeights, AResnetGetsAHeadForItsClassesAndAStemForItsChannels) {
   EXPECT_TRUE(torch::equal(to->named_parameters()["fc.weight"], head));
 }
 
+// timm's name of ConvNeXt's last norm begins as that of its head, which is new for other classes.
+TEST(InitialWeights, TheLastNormOfAConvNextIsNoHead) {
+  const testing::TemporaryFolder folder;
+  const auto small_convnext = [](int64_t classes) {
+    Config config;
+    for (const char* assignment : {"model.name=convnext", "model.depths=[1,1]", "model.widths=[8,16]"})
+      config.set(assignment);
+    return make_model(resolve(config, config_sections()), {3, 16, 16, classes}, {});
+  };
+  const auto from = small_convnext(7), to = small_convnext(4);
+  initialize(*from, 1), initialize(*to, 2);
+  NamedTensors tensors = named_weights(*from);
+  write_safetensors(folder.path("a.safetensors"), {tensors, {}});
+  load_initial_weights(*to, folder.path("a.safetensors"));
+  std::erase_if(tensors, [](const auto& entry) { return entry.first == "head.norm.weight"; });
+  write_safetensors(folder.path("b.safetensors"), {tensors, {}});
+  EXPECT_NE(testing::error_text([&] {
+              load_initial_weights(*to, folder.path("b.safetensors"));
+            }).find("head.norm.weight (not in the file)"),
+            std::string::npos);
+}
+
 }  // namespace sparsight::initial_weights_test

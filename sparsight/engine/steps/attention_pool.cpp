@@ -12,19 +12,20 @@ namespace sparsight::engine {
 
 // In fp32 for weights of any type: there is one query.
 void AttentionPoolStep::run(Frame& frame) const {
-  const int64_t width = to().shape.columns, size = width / heads_, tokens = from_.shape.rows();
+  const int64_t width = to().shape.columns, size = width / heads_, rows = from_.shape.rows(),
+                prefix = from_.shape.prefix, patches = rows - prefix;
   const float* const kv = frame.read(from_);
   float* const y = frame.write(to());
   cpu::run_tasks(frame.threads(), frame.images() * heads_, [&](int64_t task, const auto&) {
     thread_local cpu::Workspace scratch;
     const int64_t image = task / heads_, first = task % heads_ * size;
-    const float* const keys = kv + image * tokens * 2 * width + first;
+    const float* const keys = kv + (image * rows + prefix) * 2 * width + first;
     cpu::AttentionForward p;
     p.head = {
-        query_.data() + first, keys, keys + width, 2 * width, tokens, size, 1 / std::sqrt(static_cast<float>(size))};
+        query_.data() + first, keys, keys + width, 2 * width, patches, size, 1 / std::sqrt(static_cast<float>(size))};
     p.count = 1;
     p.out = y + image * width + first, p.out_ld = width;
-    p.scratch = scratch.floats(cpu::attention_forward_floats(tokens, size));
+    p.scratch = scratch.floats(cpu::attention_forward_floats(patches, size));
     cpu::kernels().attention_forward(p);
   });
 }
@@ -40,10 +41,12 @@ void AttentionPoolStep::visit_fields(Fields& fields) {
 
 void AttentionPoolStep::export_onnx(OnnxExport& onnx) const {
   OnnxGraph& graph = onnx.graph;
-  const int64_t width = to().shape.columns, size = width / heads_, tokens = from_.shape.rows();
-  const std::vector<OnnxName> kv = graph.nodes("Split", {onnx.rows(from_)}, 2, {{"axis", 2}});
+  const int64_t width = to().shape.columns, size = width / heads_, rows = from_.shape.rows(),
+                prefix = from_.shape.prefix;
+  const OnnxName all = onnx.rows(from_), patches = prefix == 0 ? all : graph.slice(all, 1, prefix, rows);
+  const std::vector<OnnxName> kv = graph.nodes("Split", {patches}, 2, {{"axis", 2}});
   const auto heads = [&](const OnnxName& part, const std::vector<int64_t>& order) {
-    return graph.transpose(graph.reshape(part, {-1, tokens, heads_, size}), order);
+    return graph.transpose(graph.reshape(part, {-1, rows - prefix, heads_, size}), order);
   };
   const OnnxName query = graph.floats("query", query_, {1, heads_, 1, size});
   const OnnxName scores = graph.multiply(graph.matmul(query, heads(kv[0], {0, 2, 3, 1})),

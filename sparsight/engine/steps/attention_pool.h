@@ -1,4 +1,4 @@
-// One query, the same for all images, attends to the tokens of each: nn/attention_pool.h.
+// One query, the same for all images, attends to the patches of each, not to the prefix: nn/attention_pool.h.
 #pragma once
 
 #include <utility>

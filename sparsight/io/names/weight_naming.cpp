@@ -133,10 +133,14 @@ bool is_named_by_us(const WeightNaming& naming, const NamedTensors& tensors) { r
 NamedTensors to_our_names(const WeightNaming& naming, const NamedTensors& theirs) {
   NamedTensors ours;
   std::map<std::string, JoinedTensor> all_joined;  // by our name
+  NamedTensors copies;                             // under our names
   for (const auto& [name, tensor] : theirs) {
     const auto found = find_their_name(naming, name);
-    if (found && found->is_copy) continue;
     const std::string our_name = found ? with_parts(found->rule->ours, found->parts) : name;
+    if (found && found->is_copy) {
+      copies.emplace_back(our_name, in_our_shape(*found->rule, tensor));
+      continue;
+    }
     if (!found || found->rule->theirs.size() == 1) {
       ours.emplace_back(our_name, found ? in_our_shape(*found->rule, tensor) : tensor);
       continue;
@@ -148,11 +152,16 @@ NamedTensors to_our_names(const WeightNaming& naming, const NamedTensors& theirs
       parts.tensors.resize(found->rule->theirs.size());
       for (const std::string& part : found->rule->theirs) parts.names.push_back(with_parts(part, found->parts));
     }
-    if (found->part < parts.tensors.size()) parts.tensors[found->part] = tensor;
+    if (found->part >= parts.tensors.size() || parts.tensors[found->part].defined())
+      fail("two tensors of the file are one part of ", printable(our_name), ", the second is ", printable(name),
+           "; use another copy");
+    parts.tensors[found->part] = tensor;
   }
   for (auto& [name, tensor] : ours)
     if (const auto entry = all_joined.find(name); entry != all_joined.end() && !tensor.defined())
       tensor = joined_tensor(name, entry->second);
+  for (const auto& copy : copies)
+    if (std::ranges::find(ours, copy.first, &NamedTensors::value_type::first) == ours.end()) ours.push_back(copy);
   check_no_name_twice(ours);
   return ours;
 }

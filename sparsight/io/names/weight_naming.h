@@ -18,7 +18,8 @@ struct NameRule {
   std::vector<std::string> theirs;
   std::string ours;
   Shape shape = Shape::same;
-  // Further names under which they save the same tensor: left out when reading, written again when writing.
+  // Further names under which they save the same tensor: read where there is none under their name, written again when
+  // writing.
   std::vector<std::string> copies = {};
 };
 
@@ -39,8 +40,8 @@ void append(std::vector<NameRule>& rules, const std::vector<NameRule>& more);
 bool is_named_by_them(const WeightNaming& naming, const NamedTensors& tensors);
 bool is_named_by_us(const WeightNaming& naming, const NamedTensors& tensors);
 
-// Their tensors under our names; names that no rule fits stay. Raises Error where a part of a joined tensor is missing
-// or of another shape or type, and where two tensors get one name.
+// Their tensors under our names; names that no rule fits stay. Raises Error where a part of a joined tensor is missing,
+// there twice or of another shape or type, and where two tensors get one name.
 NamedTensors to_our_names(const WeightNaming& naming, const NamedTensors& theirs);
 
 // Our tensors under their names. Raises Error for a tensor that their model does not have.
