@@ -1,6 +1,6 @@
-"""Which algorithms are compared with DomainBed's, and how: settings with which everything of the algorithm happens within
-a few steps, where DomainBed keeps the weights, what it logs, and what is undone where docs/dg_algorithms.md names a
-difference. The hyper-parameters' names are those that the algorithms declare."""
+"""Which algorithms are compared with DomainBed's, and how: settings with which everything of the algorithm happens
+within a few steps, where DomainBed keeps the weights, what it logs, and what is undone where docs/dg_algorithms.md names
+a difference. The hyper-parameters' names are those that the algorithms declare."""
 import dataclasses
 from typing import Callable
 
@@ -116,8 +116,8 @@ def adversarial(title, conditional):
 
 
 def short_features(scale):
-    """Features by a group norm of this scale. Similarities and distances of long ones are rounded too much to compare: MMD
-    multiplies squared distances by 1000, CAD divides products by 0.1."""
+    """Features by a group norm of this scale. Similarities and distances of long ones are rounded too much to compare:
+    MMD multiplies squared distances by 1000, CAD divides products by 0.1."""
     return {"start.bn3.weight": scale}
 
 
@@ -183,9 +183,11 @@ CASES = {
                                           for ours, shift, theirs in (("weight", 0, "weight"), ("bias", 0, "bias"),
                                                                       ("scale", 1, "weight"), ("shift", 1, "bias"))}}),
     "domain_mixup": Case("Mixup", {"algorithm.alpha": 0.5}, {"optimizer.lr": 1.1e-3}),
-    "mldg": Case("MLDG", {"algorithm.beta": 0.5, "algorithm.meta_test": 1}, {"algorithm.beta": 0.6}, losses={}),
+    "mldg": Case("MLDG", {"algorithm.beta": 0.5, "algorithm.meta_test": 1}, {"algorithm.beta": 0.6}, losses={},
+                 note="weights and logits alone"),
     "fish": Case("Fish", wrong={"algorithm.meta_lr": 0.6}, losses={},
-                 names={"model/classifier.": "network.net.1.", "model/": "network.net.0."}),
+                 names={"model/classifier.": "network.net.1.", "model/": "network.net.0."},
+                 note="weights and logits alone"),
     "and_mask": Case("ANDMask", {"algorithm.tau": 0.5}, {"algorithm.tau": 0.2}),
     "sand_mask": Case("SANDMask", {"algorithm.tau": 0.2, "algorithm.k": 1e-4}, {"algorithm.tau": 0.4, "algorithm.k": 2e-4}),
     "iga": Case("IGA", {"algorithm.penalty": 1.0}, {"algorithm.penalty": 1.2},

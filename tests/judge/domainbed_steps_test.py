@@ -1,8 +1,9 @@
-"""Steps of our algorithms of domain generalisation beside those of DomainBed's own classes: from the same weights, on the
-same images, with the same hyper-parameters and random numbers, losses and weights must be the same. Every algorithm
+"""Steps of our algorithms of domain generalisation beside those of DomainBed's own classes: from the same weights, on
+the same images, with the same hyper-parameters and random numbers, losses and weights must be the same. Every algorithm
 is compared unless DomainBed has none of the name, or docs/dg_algorithms.md says where the two differ. A wrong
-hyper-parameter on one side must be found. SPARSIGHT_DOMAINBED names a checkout of github.com/facebookresearch/DomainBed;
-without it the test is skipped. SPARSIGHT_JUDGE_ALGORITHMS=irm,vrex restricts the run to some."""
+hyper-parameter on one side must be found. SPARSIGHT_DOMAINBED names a checkout of
+github.com/facebookresearch/DomainBed; without it the test is skipped. SPARSIGHT_JUDGE_ALGORITHMS=irm,vrex restricts the
+run to some."""
 import collections
 import json
 import math
@@ -116,7 +117,7 @@ def logit_deviation(which, peer, trace):
 
 
 def deviations(algorithms, case, trace, hparams):
-    """Of everything that is compared, in tolerances. NaN counts as infinity."""
+    """Returns those of everything that is compared, in tolerances. NaN counts as infinity."""
     peer = domainbed_peer.Peer(algorithms, case, trace, dict(hparams))
     found = [logit_deviation("start", peer, trace)]
     for step in range(trace.steps):
