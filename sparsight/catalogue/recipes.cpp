@@ -47,8 +47,8 @@ Json adamw(double rate, double decay) {
   return {{"name", "adamw"}, {"lr", rate}, {"beta1", 0.9}, {"beta2", 0.999}, {"eps", 1e-8}, {"weight_decay", decay}};
 }
 
-// Biases (those of experts are b1, b2, ...), norms, position embedding and class token, by part of the name.
-const Json kNoDecay = {"bias", "experts.b", "norm", "pos_embed", "cls_token", "reg_token", "gamma"};
+// Biases (those of experts are b1, b2, ...), norms, position embedding and tokens, by part of the name.
+const Json kNoDecay = {"bias", "experts.b", "norm", "pos_embed", "cls_token", "dist_token", "reg_token", "gamma"};
 
 Json deit_recipe(const Json& tree) {
   constexpr double kBatch = 1024, kRatePer512 = 5e-4, kFirstRate = 1e-6, kLastRate = 1e-5;

@@ -45,7 +45,8 @@ void TrainOptions::declare(OptionSet& set) {
   set.flag("allow_missing", &allow_missing,
            "warn about weights of init_from that do not fit, and of the model that it lacks, instead of stopping");
   set.strings("freeze", &freeze, "frozen parameters, by name prefix, such as \"blocks.0\"");
-  set.strings("no_decay", &no_decay, "parameters without weight decay, by part of the name");
+  set.strings("no_decay", &no_decay,
+              "parameters without weight decay, by part of the name; \"norm\" is for every layer norm");
   set.tables("param_groups", &param_groups,
              "parameter groups: {parameters = [\"router\"], lr_factor = 0.1, weight_decay = "
              "0}, by one or more whole parts of parameter names");

@@ -36,7 +36,7 @@ struct TrainOptions {
   double upcycle_noise = 0;
   bool allow_missing = false;
   std::vector<std::string> freeze;
-  std::vector<std::string> no_decay = {"bias", "norm", "pos_embed", "cls_token", "reg_token", "gamma"};
+  std::vector<std::string> no_decay = {"bias", "norm", "pos_embed", "cls_token", "dist_token", "reg_token", "gamma"};
   Json param_groups = Json::array();  // optim/parameter_groups.h
   void declare(OptionSet& set);
 };

@@ -8,6 +8,7 @@
 #include "sparsight/engine/steps/maps.h"
 #include "sparsight/engine/steps/rows.h"
 #include "sparsight/nn/conv_parts.h"
+#include "sparsight/nn/map_rows.h"
 #include "sparsight/nn/packed_convs.h"
 
 namespace sparsight {

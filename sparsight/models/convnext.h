@@ -6,8 +6,9 @@
 //             (convnext_block.h)
 //   end       global average pooling, layer norm "head.norm", linear layer "head.fc"
 //
-// [moe] blocks counts the blocks of all stages. Where a side is no multiple of a stride, zeros fill its last window;
-// timm leaves that window out. Letters: moe/axes.md.
+// [moe] blocks counts the blocks of all stages. Where a side is no multiple of a stride, the missing rows are zeros,
+// half of them (rounded down) above and left of the map, so that its windows may lie elsewhere than timm's, which begin
+// at the first row and leave out an incomplete last window. Letters: moe/axes.md.
 #pragma once
 
 #include <memory>

@@ -6,6 +6,7 @@
 #include "sparsight/engine/steps/rows.h"
 #include "sparsight/nn/conv_parts.h"
 #include "sparsight/nn/dropout.h"
+#include "sparsight/nn/map_rows.h"
 #include "sparsight/nn/packed_convs.h"
 #include "sparsight/ops/residual_add.h"
 
@@ -24,14 +25,6 @@ ConvOptions depthwise_options(int64_t width) {
 }
 
 }  // namespace
-
-at::Tensor rows_of_map(const at::Tensor& map) {
-  return map.permute({0, 2, 3, 1}).reshape({map.size(0), map.size(2) * map.size(3), map.size(1)});
-}
-
-at::Tensor map_of_rows(const at::Tensor& rows, int64_t height, int64_t width) {
-  return rows.view({rows.size(0), height, width, rows.size(2)}).permute({0, 3, 1, 2});
-}
 
 ConvNextBlock::ConvNextBlock(const ConvNextBlockOptions& options, const MoeSpec* moe)
     : options_(options),

@@ -40,9 +40,4 @@ class ConvNextBlock : public torch::nn::Module, public Initialized {
   at::Tensor gamma_;  // [D], or undefined
 };
 
-// The positions of a map as rows, [B,D,H,W] -> [B,H*W,D], and back. A map that is channels last in memory is not
-// copied.
-at::Tensor rows_of_map(const at::Tensor& map);
-at::Tensor map_of_rows(const at::Tensor& rows, int64_t height, int64_t width);
-
 }  // namespace sparsight

@@ -1,6 +1,7 @@
 #include "sparsight/models/map_moe.h"
 
 #include "sparsight/engine/steps/rows.h"
+#include "sparsight/nn/map_rows.h"
 
 namespace sparsight {
 
@@ -11,8 +12,8 @@ at::Tensor MapMoe::forward(const at::Tensor& x, const ModelInput& input, ModelOu
   TokenLayout layout;
   layout.grid_height = x.size(2);
   layout.grid_width = x.size(3);
-  const at::Tensor tokens = x.flatten(2).transpose(1, 2);  // [B,S,D]
-  return x + mlp_.forward(norm_->forward(tokens), layout, input, out).transpose(1, 2).reshape(x.sizes());
+  const at::Tensor y = mlp_.forward(norm_->forward(rows_of_map(x)), layout, input, out);
+  return x + map_of_rows(y, x.size(2), x.size(3));
 }
 
 engine::Value MapMoe::compile(engine::ProgramBuilder& builder, engine::Value x) const {

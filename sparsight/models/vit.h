@@ -53,8 +53,8 @@ int64_t vit_width(const std::string& size, int64_t otherwise);
 // The heads of the published size of this width and depth; 0 if there is none.
 int64_t vit_heads(int64_t width, int64_t depth);
 
-// The options with the values of `size` filled in. Raises UsageError if the patch does not divide the image, or heads
-// does not divide width.
+// The options with the values of `size` filled in. Raises UsageError if the patch does not divide the image, stem
+// does not fit the patch, heads does not divide width, or distilled is set without pool = "class" or with pre_logits.
 VitOptions with_preset(VitOptions options, const ImageShape& image);
 
 class Vit : public ImageModel, public HasRouter, public Initialized {
@@ -64,7 +64,7 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   at::Tensor classify(const at::Tensor& features) override;
   // patch_embed [B,P,D] (P = S without class and register tokens), blocks.0 ... [B,S,D], and norm [B,S,D], or fc_norm
   // [B,D] after mean pooling, or norm and attn_pool [B,D]. The features are the class token of norm, with a
-  // distillation token both [B,2D], or fc_norm.
+  // distillation token both [B,2D], or fc_norm, or attn_pool; or pre_logits [B,D], a further output, of one of these.
   std::vector<std::string> tap_names() const override;
   // Class and register tokens N(0, 1e-6²), distillation token and position embedding N(0, 0.02²).
   void initialize(const InitRandom& random) override;
@@ -95,10 +95,11 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   at::Tensor embed(const ModelInput& input, ModelOutput& out);  // tokens with their positions, [B,S,D]
   // The features of the last block's tokens, [B,S,D] or those that the head reads.
   at::Tensor pool_tokens(const at::Tensor& x, int64_t prefix, const ModelInput& input, ModelOutput& out);
-  at::Tensor prefix() const;  // class token and registers, with positions where they have any, [1,prefix_tokens(),D]
+  // Class, distillation and register tokens, with positions where they have any, [1,prefix_tokens(),D].
+  at::Tensor prefix() const;
 
   VitOptions options_;
-  at::Tensor cls_token_;   // [1,1,D]; undefined with mean pooling
+  at::Tensor cls_token_;   // [1,1,D]; undefined without class token
   at::Tensor dist_token_;  // [1,1,D]; undefined without distillation token
   at::Tensor reg_token_;   // [1,R,D]; undefined without registers
   at::Tensor pos_embed_;   // [1,embedded_prefix() + P,D]
@@ -107,9 +108,10 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   std::optional<SharedRouter> shared_router_;
   int64_t first_moe_block_ = -1;
   std::vector<std::shared_ptr<VitBlock>> blocks_;
-  LayerNorm norm_{nullptr};           // "norm", before selecting the class token, or "fc_norm", after mean pooling
-  AttentionPool attn_pool_{nullptr};  // of the normalised patch tokens; or null
-  Linear pre_logits_{nullptr};        // linear layer and tanh between norm and head; or null
+  // "norm", before selecting the class token or attention pooling, or "fc_norm", after mean pooling.
+  LayerNorm norm_{nullptr};
+  AttentionPool attn_pool_{nullptr};           // of the normalised patch tokens; or null
+  Linear pre_logits_{nullptr};                 // linear layer and tanh between norm and head; or null
   Linear head_{nullptr}, head_dist_{nullptr};  // head_dist: of the distillation token; or null
 };
 

@@ -17,7 +17,8 @@ struct MuonOptions {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;
-  std::vector<std::string> others{"experts.b", "shared.b", "head.", "pos_embed", "cls_token"};
+  std::vector<std::string> others{"experts.b", "shared.b",  "head.",     "head_dist.",
+                                  "pos_embed", "cls_token", "dist_token"};
   void declare(OptionSet& set);
 };
 

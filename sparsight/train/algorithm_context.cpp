@@ -1,10 +1,12 @@
 #include "sparsight/train/algorithm_context.h"
 
 #include <algorithm>
+#include <set>
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/models/make_model.h"
+#include "sparsight/nn/norm.h"
 #include "sparsight/optim/parameter_groups.h"
 
 namespace sparsight {
@@ -29,16 +31,29 @@ std::vector<std::string> prefixes(const std::vector<std::string>& names) {
   return all;
 }
 
+// The parameters of layer norms, whose names need not say so: ConvNeXt's "stem.1.weight" is named as in timm.
+std::set<std::string> layer_norm_parameters(const torch::nn::Module& model) {
+  std::set<std::string> names;
+  model.apply([&](const std::string& path, const torch::nn::Module& module) {
+    if (dynamic_cast<const LayerNormImpl*>(&module))
+      for (const auto& item : module.named_parameters()) names.insert(path + "." + item.key());
+  });
+  return names;
+}
+
 }  // namespace
 
 std::vector<OptimizedParameter> trainable_parameters(const torch::nn::Module& model, const TrainOptions& options) {
   std::vector<OptimizedParameter> parameters;
   std::vector<std::string> names;
+  const bool norms_decay = std::ranges::find(options.no_decay, "norm") == options.no_decay.end();
+  const std::set<std::string> norms = norms_decay ? std::set<std::string>{} : layer_norm_parameters(model);
   for (auto& item : model.named_parameters()) {
     names.push_back(item.key());
     const bool frozen = has_prefix(item.key(), options.freeze);
     item.value().set_requires_grad(!frozen);
-    if (!frozen) parameters.push_back({item.key(), item.value(), !has_part(item.key(), options.no_decay)});
+    const bool decays = !has_part(item.key(), options.no_decay) && !norms.contains(item.key());
+    if (!frozen) parameters.push_back({item.key(), item.value(), decays});
   }
   for (const std::string& prefix : options.freeze)
     if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(prefix); }))

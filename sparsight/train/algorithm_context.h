@@ -25,8 +25,9 @@ struct AlgorithmContext {
   at::Tensor class_weights = {};                           // [K] fp64 (class_weights.h); undefined: none
 };
 
-// The parameters to optimise, as set in [train] freeze, no_decay and param_groups. Sets requires_grad to false on
-// frozen parameters. Raises UsageError if a name matches no parameter or if every parameter is frozen.
+// The parameters to optimise, as set in [train] freeze, no_decay and param_groups. "norm" in no_decay is also for layer
+// norms of other names. Sets requires_grad to false on frozen parameters. Raises UsageError if a name matches no
+// parameter or if every parameter is frozen.
 std::vector<OptimizedParameter> trainable_parameters(const torch::nn::Module& model, const TrainOptions& options);
 
 // The optimiser set in [optimizer], for some or all of trainable_parameters() or an algorithm's own parameters.

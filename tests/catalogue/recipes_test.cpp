@@ -204,6 +204,9 @@ TEST(Recipes, M31_DecayGroupsOfARoutedModel) {
     EXPECT_TRUE(holds(kept, name)) << name;
     EXPECT_FALSE(holds(decayed, name)) << name;
   }
+  const std::vector<std::string> parts = config.at("train").at("no_decay").get<std::vector<std::string>>();
+  for (const char* part : {"cls_token", "dist_token", "reg_token"})
+    EXPECT_NE(std::ranges::find(parts, part), parts.end()) << part;
 }
 
 // A run keeps every setting, so its recipe has nothing to preset when it resumes.

@@ -1,8 +1,9 @@
-"""Makes convnext_golden.safetensors, the expected outputs of Sparsight's ConvNeXt, with timm, and compares them with torchvision's.
+"""Makes convnext_golden.safetensors, the expected outputs of Sparsight's ConvNeXt, with timm, and compares them
+with torchvision's.
 
-The networks are timm's ConvNeXt-T and a small one; of their weights the file has none: both sides compute them from the names
-(make_weights of make_resnet_golden.py, convnext_golden_test.cpp). The file has images, features and logits. Run it in an environment
-of its own:
+The networks are timm's ConvNeXt-T and a small one; of their weights the file has none: both sides compute them from the
+names (make_weights of make_resnet_golden.py, convnext_golden_test.cpp). The file has images, features and logits. Run
+it in an environment of its own:
 
     pip install torch timm torchvision safetensors && python tests/golden/make_convnext_golden.py
 
@@ -36,7 +37,7 @@ def golden_model(prefix, model, height, width):
 
 
 def torchvision_name(name):
-    """Of timm's name in ConvNeXt-T: written here a second time, so that a mistake of the program's names shows."""
+    """Translates timm's name in ConvNeXt-T: written here a second time, so that a mistake of the program's names shows."""
     parts = name.split(".")
     if parts[0] == "stem":
         return ".".join(["features.0", *parts[1:]])

@@ -1,7 +1,8 @@
-"""Makes vit_variants_golden.safetensors, the expected outputs of Sparsight's vision transformers with norms of queries and keys,
-with a distillation token and with attention pooling, with timm.
+"""Makes vit_variants_golden.safetensors, the expected outputs of Sparsight's vision transformers with norms of
+queries and keys, with a distillation token and with attention pooling, with timm.
 
-Tiny models with random weights: parameters under timm's names, input images and logits. Run it in an environment of its own:
+The models are tiny and have random weights; the file has parameters under timm's names, input images and logits. Run it
+in an environment of its own:
 
     pip install torch timm safetensors && python tests/golden/make_vit_variants_golden.py
 

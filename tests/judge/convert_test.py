@@ -1,5 +1,6 @@
-"""`sparsight weights convert` against the libraries themselves: a model of one library with random weights is written under the names
-of the others, loaded into their models with strict=True, and gives the same logits; back again it has the same bits."""
+"""`sparsight weights convert` against the libraries themselves: a model of one library with random weights is written
+under the names of the others, loaded into their models with strict=True, and gives the same logits; back again it has
+the same bits."""
 import pathlib
 import subprocess
 import sys

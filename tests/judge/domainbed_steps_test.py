@@ -117,7 +117,7 @@ def logit_deviation(which, peer, trace):
 
 
 def deviations(algorithms, case, trace, hparams):
-    """Of everything that is compared, in tolerances. NaN counts as infinity."""
+    """Returns those of everything that is compared, in tolerances. NaN counts as infinity."""
     peer = domainbed_peer.Peer(algorithms, case, trace, dict(hparams))
     found = [logit_deviation("start", peer, trace)]
     for step in range(trace.steps):

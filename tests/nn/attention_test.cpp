@@ -54,4 +54,18 @@ TEST(Attention, GradientsAgreeWithCentralDifferences) {
   EXPECT_LT(test::gradient_error([&] { return (attention->forward(x) * upstream).sum(); }, inputs), 1e-7);
 }
 
+// Each head has four columns: norms of two would give 1 and -1 whatever the input.
+TEST(Attention, GradientsThroughNormsOfQueriesAndKeysAgreeWithCentralDifferences) {
+  Attention attention(AttentionOptions{.width = 8, .heads = 2, .qk_norm = true});
+  attention->to(torch::kDouble);
+  std::vector<at::Tensor> inputs = attention->parameters();
+  {
+    const torch::NoGradGuard no_grad;
+    for (size_t i = 0; i < inputs.size(); ++i) inputs[i].copy_(test::random_tensor(inputs[i].sizes(), 10 + i) / 2);
+  }
+  const at::Tensor x = test::random_tensor({2, 3, 8}, 2), upstream = test::random_tensor({2, 3, 8}, 3);
+  inputs.push_back(x);
+  EXPECT_LT(test::gradient_error([&] { return (attention->forward(x) * upstream).sum(); }, inputs), 1e-6);
+}
+
 }  // namespace sparsight::attention_test

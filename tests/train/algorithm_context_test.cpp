@@ -1,9 +1,12 @@
 #include "sparsight/train/algorithm_context.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "sparsight/core/config.h"
 #include "sparsight/io/weights.h"
+#include "sparsight/models/convnext.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/training_setup.h"
 #include "tests/e2e/train_fixture.h"
@@ -52,6 +55,26 @@ TEST(TrainableParameters, LeaveOutWhatIsFrozenAndKnowTheirGroups) {
               trainable_parameters(*given.model, options);
             }).find("did you mean \"blocks\"?"),
             std::string::npos);
+}
+
+// Two norms of ConvNeXt have names without "norm".
+TEST(TrainableParameters, LayerNormsDoNotDecayWhateverTheirNames) {
+  const ConvNext model({.depths = {1, 1}, .widths = {8, 16}}, ModelContext{{3, 16, 16, 2}, default_moe_spec()});
+  const auto decaying = [&](const std::vector<std::string>& no_decay) {
+    TrainOptions options;
+    options.no_decay = no_decay;
+    std::set<std::string> names;
+    for (const OptimizedParameter& parameter : trainable_parameters(model, options))
+      if (parameter.decay) names.insert(parameter.name);
+    return names;
+  };
+  const std::set<std::string> by_default = decaying(TrainOptions{}.no_decay), all = decaying({});
+  for (const char* name : {"stem.0.weight", "stages.1.downsample.1.weight", "head.fc.weight"})
+    EXPECT_TRUE(by_default.contains(name)) << name;
+  for (const char* name : {"stem.1.weight", "stages.1.downsample.0.weight", "head.norm.weight"}) {
+    EXPECT_FALSE(by_default.contains(name)) << name;
+    EXPECT_TRUE(all.contains(name)) << name;
+  }
 }
 
 }  // namespace

@@ -46,12 +46,15 @@ struct DomainNetworks {
   }
 };
 
+// Both networks have the same layers, so that with one seed they would draw the same numbers. A seed near the run's
+// would make them those of another run.
+uint64_t domain_model_seed(const StepRandom& random) { return RandomStream(random.seed, "adrmx.domain_model").seed(); }
+
 // Pretrained weights are those of both networks. Random ones are drawn anew: with those of the model, x - d would be 0,
 // where cosines have no direction.
 std::shared_ptr<ImageModel> new_domain_model(const AlgorithmContext& context) {
-  constexpr uint64_t kOtherSeed = 1;
   std::shared_ptr<ImageModel> domain_model = copy_of_model(context);
-  if (context.train.init_from.empty()) initialize(*domain_model, initial_random(context).seed + kOtherSeed);
+  if (context.train.init_from.empty()) initialize(*domain_model, domain_model_seed(initial_random(context)));
   return domain_model;
 }
 
@@ -131,10 +134,9 @@ class Adrmx : public DomainAlgorithm {
     at::Tensor x, d;  // [B,D]
   };
   Passes forward(const LossStep& step, const Batch& joined, const UpdateContext& context) {
-    constexpr uint64_t kOtherSeed = 1;  // the networks have the same layers, but not the same random numbers
     Passes passes{.label = step.forward(joined, joined.images), .domain = {}, .x = {}, .d = {}};
     StepRandom random = context.random;
-    random.seed += kOtherSeed;
+    random.seed = domain_model_seed(random);
     passes.domain = domain_model_->features({.images = joined.images,
                                              .mode = ForwardMode::training(),
                                              .random = random,

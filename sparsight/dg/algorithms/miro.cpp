@@ -19,14 +19,14 @@ constexpr std::string_view kPretrained = "miro.pretrained/";
 
 int64_t channel_dimension(const at::Tensor& z) { return z.dim() == 4 ? 1 : z.dim() - 1; }
 
-// All taps but those of norms, which repeat the last block; or those asked for.
+// All taps but those of what follows the last block and repeats it, norms and attention pooling; or those asked for.
 std::vector<std::string> select_layers(ImageModel& model, const std::vector<std::string>& wanted) {
   const std::vector<std::string> all = model.tap_names();
   std::vector<std::string> layers;
   for (const std::string& name : wanted) layers.push_back(all.at(find_position(name, all, "layer")));
   if (wanted.empty())
     for (const std::string& name : all)
-      if (name != "norm" && name != "fc_norm" && name != "head.norm") layers.push_back(name);
+      if (name != "norm" && name != "fc_norm" && name != "head.norm" && name != "attn_pool") layers.push_back(name);
   if (layers.empty()) fail_usage("algorithm miro needs a model with intermediate outputs, which this one has not");
   return layers;
 }

@@ -9,6 +9,7 @@
 #include "sparsight/dg/algorithms/dann.h"
 #include "sparsight/dg/algorithms/erm_pp.h"
 #include "sparsight/dg/algorithms/loss_valley.h"
+#include "sparsight/nn/init.h"
 #include "sparsight/ops/random_fill.h"
 #include "tests/dg/algorithms/hand_case.h"
 #include "tests/support/gradcheck.h"
@@ -147,7 +148,8 @@ TEST(Dann, G27_AlternatesDiscriminatorAndModel) {
   }
 }
 
-// With the same random weights in both networks, x - d would be 0, which has no cosines.
+// With the same random weights in both networks, x - d would be 0, which has no cosines. Those of the next seed are the
+// model's of another run.
 TEST(Adrmx, TheDomainModelHasThePretrainedWeightsOrRandomOnesOfItsOwn) {
   for (const char* init_from : {"", "pretrained.safetensors"}) {
     DomainCase made = tiny_gmoe({"optimizer.name=adam"});
@@ -157,6 +159,9 @@ TEST(Adrmx, TheDomainModelHasThePretrainedWeightsOrRandomOnesOfItsOwn) {
     for (const auto& [name, tensor] : named_weights(*made.model))
       second.emplace_back(name, test::state_tensor(*algorithm, "adrmx.domain_model/" + name));
     EXPECT_EQ(same(second, named_weights(*made.model)), *init_from != '\0');
+    if (*init_from != '\0') continue;
+    initialize(*made.model, static_cast<uint64_t>(made.context.run.seed) + 1);
+    EXPECT_FALSE(same(second, named_weights(*made.model)));
   }
 }
 
