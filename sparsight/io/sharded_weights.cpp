@@ -231,8 +231,8 @@ void merge_weights(const std::string& folder, const std::string& file, Existing 
   TensorFile merged{{}, weights.header().metadata};
   for (const TensorEntry& entry : weights.header().tensors)
     merged.tensors.emplace_back(entry.name, without_values(entry.shape, entry.type));
-  write_safetensors(file, merged, [&](size_t i) { return weights.read(weights.header().tensors[i]); },
-                    existing);
+  write_safetensors(
+      file, merged, [&](size_t i) { return weights.read(weights.header().tensors[i]); }, existing);
 }
 
 }  // namespace sparsight

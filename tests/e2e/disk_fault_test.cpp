@@ -57,9 +57,10 @@ name = "adamw"
 lr = 0.002
 )";
 
-Words joined(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+template <class T>
+std::vector<T> joined(std::vector<T> values, const std::vector<T>& more) {
+  values.insert(values.end(), more.begin(), more.end());
+  return values;
 }
 
 // What the verbs read: made once.
@@ -126,6 +127,33 @@ Words data_make(const Inputs&, const std::string& out) {
           "classes=2", "--set", "train=4", "--set",   "validation=2", "--set",   "test=2"};
 }
 
+// Verbs that write a trained model in another form.
+std::vector<Verb> verbs_that_export() {
+  const auto export_as = [](const std::string& format) {
+    return [format](const Inputs& inputs, const std::string& out) {
+      return Words{"export", inputs.run(), "--format", format, "--out", out, "--quiet"};
+    };
+  };
+  return {
+      {.name = "export_frozen", .command = export_as("sparsight"), .ending = ".sparsight"},
+      {.name = "export_onnx", .command = export_as("onnx"), .ending = ".onnx"},
+      {"weights_publish",
+       [](const Inputs& inputs, const std::string& out) {
+         return Words{"weights", "publish", inputs.run(), "--out", out};
+       }},
+      {"weights_shard",
+       [](const Inputs& inputs, const std::string& out) {
+         return Words{"weights", "shard", inputs.run(), "--files", "2", "--out", out};
+       }},
+      {.name = "weights_merge",
+       .command =
+           [](const Inputs& inputs, const std::string& out) {
+             return Words{"weights", "merge", inputs.shards(), "--out", out};
+           },
+       .ending = ".safetensors"},
+  };
+}
+
 std::vector<Verb> verbs() {
   const auto resume = [](const std::string& out) { return Words{"train", "--resume", out, "--quiet"}; };
   const auto train = [](const Words& more) {
@@ -143,11 +171,6 @@ std::vector<Verb> verbs() {
   };
   const auto in_run = [](const Words& verb) {
     return [verb](const Inputs&, const std::string& run) { return joined(verb, {run, "--quiet"}); };
-  };
-  const auto export_as = [](const std::string& format) {
-    return [format](const Inputs& inputs, const std::string& out) {
-      return Words{"export", inputs.run(), "--format", format, "--out", out, "--quiet"};
-    };
   };
   return {
       {"train", train({}), resume},
@@ -178,22 +201,6 @@ std::vector<Verb> verbs() {
        [](const Inputs& inputs, const std::string& out) {
          return Words{"eval", inputs.run(), "--records", out, "--quiet"};
        }},
-      {.name = "export_frozen", .command = export_as("sparsight"), .ending = ".sparsight"},
-      {.name = "export_onnx", .command = export_as("onnx"), .ending = ".onnx"},
-      {"weights_publish",
-       [](const Inputs& inputs, const std::string& out) {
-         return Words{"weights", "publish", inputs.run(), "--out", out};
-       }},
-      {"weights_shard",
-       [](const Inputs& inputs, const std::string& out) {
-         return Words{"weights", "shard", inputs.run(), "--files", "2", "--out", out};
-       }},
-      {.name = "weights_merge",
-       .command =
-           [](const Inputs& inputs, const std::string& out) {
-             return Words{"weights", "merge", inputs.shards(), "--out", out};
-           },
-       .ending = ".safetensors"},
       {.name = "moe",
        .command =
            [](const Inputs& inputs, const std::string& out) {
@@ -270,7 +277,7 @@ TEST_P(SurvivesDiskFaults, AtEveryFileOperation) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Verbs, SurvivesDiskFaults, ::testing::ValuesIn(verbs()),
+INSTANTIATE_TEST_SUITE_P(Verbs, SurvivesDiskFaults, ::testing::ValuesIn(joined(verbs(), verbs_that_export())),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
