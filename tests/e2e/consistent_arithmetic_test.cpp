@@ -1,7 +1,7 @@
 // SPARSIGHT_ARITHMETIC=consistent: a training has the same bits whatever instructions the CPU has.
 #include <gtest/gtest.h>
 
-#include <map>
+#include <set>
 
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/kernels/isa/isa.h"
@@ -32,7 +32,7 @@ TEST(ConsistentArithmetic, ATrainingHasTheSameBitsAtEveryLevel) {
   if (levels.size() < 3) GTEST_SKIP() << "needs two levels with fused multiply-add";
   const TemporaryFolder folder;
   const NamedTensors avx2 = trained(folder, "avx2", "consistent");
-  for (const std::string& level : {std::string("avx512"), levels.back()})
+  for (const std::string& level : std::set<std::string>{"avx512", levels.back()})
     EXPECT_TRUE(same_bits(avx2, trained(folder, level, "consistent"))) << level;
   EXPECT_FALSE(same_bits(trained(folder, "avx2", "fast"), trained(folder, levels.back(), "fast")))
       << "without it, too: nothing is tested here";
