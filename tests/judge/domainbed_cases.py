@@ -144,6 +144,13 @@ def short_features(scale):
     return {"start.bn3.weight": scale}
 
 
+def away_from_kinks():
+    """A start at which no ReLU of the steps has an input within rounding of 0. From that of the others, MLDG meets one
+    of 7e-8 in step 3 (and, by the first step of Adam that follows, one of 5e-7): the two sides of it are 3.5 tolerances
+    apart, DomainBed in float64 with those two inputs on our side 0.01."""
+    return {"start.bn0.bias": -0.1}
+
+
 def contrastive(title):
     return Case(title, {"algorithm.lambda": 0.5, **short_features(0.3)}, {"algorithm.lambda": 0.6, "algorithm.temperature": 0.11},
                 losses={"loss": "total_loss", "bottleneck": "bn_loss"})
@@ -212,8 +219,8 @@ CASES = {
                                           for ours, shift, theirs in (("weight", 0, "weight"), ("bias", 0, "bias"),
                                                                       ("scale", 1, "weight"), ("shift", 1, "bias"))}}),
     "domain_mixup": Case("Mixup", {"algorithm.alpha": 0.5}, {"optimizer.lr": 1.1e-3}),
-    "mldg": Case("MLDG", {"algorithm.beta": 0.5, "algorithm.meta_test": 1}, {"algorithm.beta": 0.6}, losses={},
-                 note="weights and logits alone"),
+    "mldg": Case("MLDG", {"algorithm.beta": 0.5, "algorithm.meta_test": 1, **away_from_kinks()},
+                 {"algorithm.beta": 0.6}, losses={}, note="weights and logits alone"),
     "fish": Case("Fish", wrong={"algorithm.meta_lr": 0.6}, losses={},
                  names={"model/classifier.": "network.net.1.", "model/": "network.net.0."},
                  note="weights and logits alone"),
