@@ -10,7 +10,7 @@
 namespace sparsight {
 namespace {
 
-const std::string kFormat = "sparsight-checkpoint";
+const std::string kCheckpointFormat = "sparsight-checkpoint";
 const std::string kTraining = "training/";
 
 // Digits only, so that a damaged string is never read as an old version.
@@ -54,7 +54,7 @@ TensorFile checkpoint_file(const Checkpoint& checkpoint) {
   }
   for (const auto& [name, tensor] : checkpoint.training) file.tensors.emplace_back(kTraining + name, tensor);
   const auto text = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
-  file.metadata = {{"format", kFormat},
+  file.metadata = {{"format", kCheckpointFormat},
                    {"version", std::to_string(kCheckpointVersion)},
                    {"config", text(checkpoint.config)},
                    {"state", text(checkpoint.state)}};
@@ -87,7 +87,7 @@ Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts, const
   };
   TensorFile file =
       is_sharded(path) ? ShardedWeights(path).read_all(wanted, cut_plain) : read_safetensors(path, wanted, cut_plain);
-  if (metadata_text(file, "format") != kFormat)
+  if (metadata_text(file, "format") != kCheckpointFormat)
     fail(path, " holds tensors but is not a sparsight checkpoint; use --init-from for weights alone");
   const int version = parse_version(metadata_text(file, "version"));
   if (version < 1) fail(path, ": the checkpoint's version \"", metadata_text(file, "version"), "\" is damaged");

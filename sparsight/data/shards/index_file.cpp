@@ -14,8 +14,8 @@
 namespace sparsight {
 namespace {
 
-constexpr const char* kFormat = "sparsight-shards";
-constexpr int64_t kVersion = 1;
+constexpr const char* kShardsFormat = "sparsight-shards";
+constexpr int64_t kShardsVersion = 1;
 constexpr size_t kMaxLine = size_t{1} << 26;
 // Where what is read could be a number of any size.
 constexpr int64_t kMaxShardBytes = int64_t{1} << 50;
@@ -92,17 +92,17 @@ size_t shards_in_header(const Json& header, const std::string& name) {
     const auto found = header.find(key);
     return found != header.end() && found->is_number_unsigned() ? found->get<size_t>() : 0;
   };
-  if (header.value("format", Json()) != Json(kFormat))
+  if (header.value("format", Json()) != Json(kShardsFormat))
     fail(name, " is not an index of shards; write it with `sparsight data shard`");
-  if (number("version") != kVersion)
-    fail(name, " has version ", number("version"), " of the index of shards; this program reads version ", kVersion);
+  if (number("version") != kShardsVersion)
+    fail(name, " has version ", number("version"), " of the index of shards; this program reads version ", kShardsVersion);
   return number("shards");
 }
 
 }  // namespace
 
 std::string index_file_begin(size_t shards) {
-  return checked_json_line({{"format", kFormat}, {"version", kVersion}, {"shards", shards}});
+  return checked_json_line({{"format", kShardsFormat}, {"version", kShardsVersion}, {"shards", shards}});
 }
 
 std::string index_file_line(const ShardIndex& index) {
