@@ -95,7 +95,8 @@ size_t shards_in_header(const Json& header, const std::string& name) {
   if (header.value("format", Json()) != Json(kShardsFormat))
     fail(name, " is not an index of shards; write it with `sparsight data shard`");
   if (number("version") != kShardsVersion)
-    fail(name, " has version ", number("version"), " of the index of shards; this program reads version ", kShardsVersion);
+    fail(name, " has version ", number("version"), " of the index of shards; this program reads version ",
+         kShardsVersion);
   return number("shards");
 }
 
