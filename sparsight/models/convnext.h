@@ -8,8 +8,9 @@
 //
 // [moe] blocks counts the blocks of all stages. Where a side is no multiple of a stride, the missing rows are zeros,
 // half of them (rounded down) above and left of the map, so that its windows may lie elsewhere than timm's, which begin
-// at the first row and leave out an incomplete last window. With patch 2 timm's has a 2x2 convolution before the first
-// stage too, which this has not. Letters: moe/axes.md.
+// at the first row and leave out an incomplete last window. With another patch than 4 timm's is another network: with 2
+// it halves the map before its first stage too, and beyond 4 it dilates its last stages instead of halving the map.
+// Letters: moe/axes.md.
 #pragma once
 
 #include <memory>

@@ -65,8 +65,8 @@ def compare_with_torchvision(weights, tensors):
 if __name__ == "__main__":
     tensors, weights = golden_model("tiny", timm.create_model("convnext_tiny", num_classes=CLASSES), 64, 96)
     compare_with_torchvision(weights, tensors)
-    small = timm.models.convnext.ConvNeXt(num_classes=CLASSES, dims=(16, 24, 32, 48), depths=(1, 2, 1, 1), patch_size=8)
-    tensors |= golden_model("large_patch", small, 64, 128)[0]
+    small = timm.models.convnext.ConvNeXt(num_classes=CLASSES, dims=(16, 24, 32, 48), depths=(1, 2, 1, 1))
+    tensors |= golden_model("small", small, 32, 64)[0]
     path = os.path.join(HERE, "convnext_golden.safetensors")
     metadata = {"made by": f"make_convnext_golden.py with timm {timm.__version__}, torch {torch.__version__}"}
     save_file({name: value.contiguous() for name, value in tensors.items()}, path, metadata)
