@@ -143,7 +143,8 @@ TEST_F(ExportVerb, RefusesWhatItCannotDo) {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   };
   refused({"export", run(), "--weights", "bf16", "--out", file("fp32")}, 1, "exists already and is of another model");
-  refused({"export", run(), "--format", "onnx", "--no-compare", "--out", file("fp32")}, 1, "already with other content");
+  refused({"export", run(), "--format", "onnx", "--no-compare", "--out", file("fp32")}, 1,
+          "already with other content");
   refused({"export", run(), "--max-drop", "1", "--no-compare"}, 2, "--max-drop");
   refused({"export", run(), "--smooth", "0.5", "--no-compare", "--out", folder_->path("s.sparsight")}, 2, "--smooth");
   refused({"export", run(), "--smooth", "1.5"}, 2, "--smooth");
