@@ -14,7 +14,7 @@
 namespace sparsight {
 namespace {
 
-// Of a checkpoint those that evaluation reports on, not the plain ones beside an average.
+// A checkpoint gives the weights that evaluation reports on: the average, if it has one, not the plain ones beside it.
 NamedTensors weights_to_convert(const std::string& path) {
   if (is_bare_weights(path)) return read_weights(path);
   return weights_for_use(read_checkpoint(path, CheckpointParts::kInference));
