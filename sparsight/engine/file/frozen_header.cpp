@@ -31,8 +31,6 @@ struct Start {
   char checksum[kChecksumDigits];  // of the JSON text
 };
 
-int64_t aligned(int64_t offset, int64_t alignment) { return (offset + alignment - 1) / alignment * alignment; }
-
 // Json of a tensor: [name, type, shape, column, offset, checksum].
 Json as_json(const FrozenTensor& t) {
   return {t.name, kTypes[static_cast<size_t>(t.type)], t.shape, t.column, t.offset, t.checksum};
@@ -122,6 +120,8 @@ std::string header_bytes(const FrozenHeader& header) {
 }
 
 }  // namespace
+
+int64_t aligned(int64_t offset, int64_t alignment) { return (offset + alignment - 1) / alignment * alignment; }
 
 bool has_checksum(std::string_view bytes, std::string_view checksum) {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION

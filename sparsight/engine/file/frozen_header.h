@@ -57,6 +57,9 @@ void write_frozen(const Json& program, const Json& provenance, std::vector<NewTe
 // Whether the file begins as a frozen model.
 bool begins_as_frozen(const ByteSource& file);
 
+// The first multiple of the alignment from an offset on.
+int64_t aligned(int64_t offset, int64_t alignment);
+
 // Whether the bytes have this checksum. Fuzzers get behind it, as it would stop all that they change.
 bool has_checksum(std::string_view bytes, std::string_view checksum);
 

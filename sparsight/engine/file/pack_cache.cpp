@@ -46,8 +46,6 @@ std::string raw_bytes(const T* values, size_t count) {
   return {reinterpret_cast<const char*>(values), count * sizeof(T)};
 }
 
-int64_t aligned_end(int64_t end) { return (end + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment; }
-
 int64_t head_bytes(int64_t arrays, size_t entry) {
   return static_cast<int64_t>(sizeof(PackedStart) + kChecksumDigits) + arrays * static_cast<int64_t>(entry);
 }
@@ -132,7 +130,7 @@ bool PackCache::write() const {
   std::vector<Entry> table;
   int64_t end = head_bytes(std::ssize(used_), sizeof(Entry));
   for (const Used& used : used_) {
-    Entry& entry = table.emplace_back(Entry{.array = used.array, .offset = aligned_end(end)});
+    Entry& entry = table.emplace_back(Entry{.array = used.array, .offset = aligned(end, kTensorAlignment)});
     copy_text(used.memory ? compute_checksum({used.data, static_cast<size_t>(used.array.bytes)}) : used.checksum,
               entry.checksum);
     end = entry.offset + used.array.bytes;
